@@ -19,13 +19,13 @@ from ortrim.buildspec.targets import TARGETS
 from ortrim.compiling.plan import BuildJob
 from ortrim.devices import adb
 from ortrim.devices.adb import AdbTransport, adb_devices, choose, open_adb
-from ortrim.devices.device import Device, ProgramDevice, on_each
 from ortrim.devices.host import Host
 from ortrim.devices.kinds import DeviceName
 from ortrim.devices.remote import CooledDevice
 from ortrim.errors import UsageError, VerifyError
 from ortrim.planning.devices import open_device
 from ortrim.verify.reports import NOT_FOR_DEVICE
+from ortrim.verify.target import at_once
 from sample_plans import sample_plan
 
 pytestmark = [pytest.mark.network, pytest.mark.needs("adb", "apt-get", "dpkg-deb", "unshare")]
@@ -335,22 +335,15 @@ def test_side_by_side(plain: AdbMachine, tmp_path: Path) -> None:
     """Of two devices at the same time, one goes away, and the other's result is its own."""
     requests = [script_request(tmp_path / str(index), f"exec sleep 61{6 + index}") for index in range(2)]
 
-    def act(device: Device) -> str:
-        assert isinstance(device, ProgramDevice)
-        first = device.name.endswith(plain.serials[0])
-        if first:
-            return run_refused(device, requests[0]).code
-        until(lambda: bool(plain.processes("sleep 616")), "the runner did not start")
-        plain.kill_daemon(0)
-        return run_refused(device, script_request(tmp_path / "other", "exit 4")).code
+    def act(at: int) -> str:
+        with closing(opened(plain, at)) as device:
+            if at == 0:
+                return run_refused(device, requests[0]).code
+            until(lambda: bool(plain.processes("sleep 616")), "the runner did not start")
+            plain.kill_daemon(0)
+            return run_refused(device, script_request(tmp_path / "other", "exit 4")).code
 
-    openers = [partial(opened, plain, at) for at in range(len(plain.serials))]
-    *results, absent = on_each(
-        [*openers, partial(open_adb, "absent", client=plain.client)], act, lambda _, error: error
-    )
-    assert results == ["device-lost", "model-refused"]
-    assert isinstance(absent, UsageError)
-    assert absent.code == "unknown-device"
+    assert at_once([partial(act, 0), partial(act, 1)]) == ("device-lost", "model-refused")
     assert plain.shell("find /data/local/tmp -name 'ortrim-*'", plain.serials[1]).stdout.count("ortrim-") <= 9
 
 

@@ -42,7 +42,7 @@ from ortrim.platforms.android.arguments import zig_android_toolchain
 from ortrim.platforms.android.bionic import sysroot_of
 from ortrim.platforms.android.jni import JAVA, find_jdk
 from ortrim.verify.judge import parity_of
-from ortrim.verify.verification import ModelUnderTest
+from ortrim.verify.target import ModelUnderTest
 from own_caches import zig_of_tests
 
 PROJECT: Final = Path(__file__).parents[1] / "integration" / "data" / "android_app"

@@ -33,7 +33,7 @@ from ortrim.pipeline.verification import _subjects
 from ortrim.planning.planned import planned_for
 from ortrim.platforms.android.jni import Jdk, find_jdk
 from ortrim.verify.measure import own_baseline
-from ortrim.verify.verification import Delivery, Task, verify_on
+from ortrim.verify.target import Delivery, Task, verify_on
 from sample_tasks import SIZE
 
 pytestmark = [pytest.mark.network, pytest.mark.needs("apt-get", "dpkg-deb", "java", "javac")]

@@ -26,7 +26,7 @@ from ortrim.models.prepare import prepare
 from ortrim.parity.reference import cases_made
 from ortrim.planning.conversions import changed_outputs, lower_level, subject_of
 from ortrim.planning.first_spec import FirstChoices, first_spec
-from ortrim.verify.verification import ModelUnderTest
+from ortrim.verify.target import ModelUnderTest
 
 RUNTIME: Final = full_runtime(onnxruntime.__version__, None)
 IMAGE: Final = (1, 3, 8, 8)

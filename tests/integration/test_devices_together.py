@@ -29,7 +29,7 @@ from ortrim.report.write import read_report, write_reports
 from ortrim.size.library import library_size
 from ortrim.verify.measure import Baseline
 from ortrim.verify.reports import DeviceReport, VerifyReport
-from ortrim.verify.verification import Delivery, ModelUnderTest, Task, verify_target
+from ortrim.verify.target import Delivery, ModelUnderTest, Task, verify_target
 from sample_tasks import IDENTITY, built_in
 
 pytestmark = [

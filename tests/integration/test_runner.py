@@ -34,7 +34,7 @@ from ortrim.pins.shipped import tool_requirements
 from ortrim.planning.conversions import subject_of, with_draws_given
 from ortrim.sources.sources import fetch_sources
 from ortrim.verify.measure import Baseline
-from ortrim.verify.verification import verify_on
+from ortrim.verify.target import verify_on
 from refusing import refused
 from sample_tasks import sample_task
 

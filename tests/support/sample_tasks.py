@@ -19,7 +19,7 @@ from ortrim.parity.reference import CaseOutputs, References
 from ortrim.parity.runner import RunnerOutput, RunRequest, SavedOutput
 from ortrim.verify.measure import Baseline
 from ortrim.verify.reports import Identity
-from ortrim.verify.verification import Delivery, ModelUnderTest, Task
+from ortrim.verify.target import Delivery, ModelUnderTest, Task
 
 SAVED: Final = SavedOutput(name="y", element_type="float32", shape=(2,), file="output_000.npy")
 SESSION: Final = SessionSettings(load="map", configuration=(DIRECTLY,))

@@ -1,18 +1,15 @@
-"""What every device offers: to run the runner and say what it measured; and several devices at work side by side."""
+"""What every device offers: to run the runner and say what it measured."""
 
 import re
-import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import Final
 from urllib.parse import quote
 
-from ortrim.base.command import Completed, last_lines, stopped_by, termination_raises
+from ortrim.base.command import Completed, last_lines
 from ortrim.base.processor_cores import MOST_CORES, cores_text, read_cores
-from ortrim.errors import Diagnostic, UsageError, VerifyError
+from ortrim.errors import UsageError, VerifyError
 from ortrim.parity.measurements import HostFacts
 from ortrim.parity.runner import RunnerOutput, RunRequest
 
@@ -127,52 +124,3 @@ def check_pinning(execute: Callable[[Sequence[str], float], Completed], cores: t
         why = last_lines(done.stderr, 2) if done.returncode != 0 else f"of these it has {cores_text(there)} alone"
     what = f"cannot run on cores {', '.join(map(str, sorted(set(cores))[:8]))}"
     raise UsageError("cannot-pin", what, where=name, why=why, hint=hint)
-
-
-Result = TypeVar("Result")
-Failed = TypeVar("Failed")
-
-
-def on_each(
-    openers: Sequence[Callable[[], Device]],
-    action: Callable[[Device], Result],
-    failed: Callable[[int, Diagnostic], Failed],
-) -> tuple[Result | Failed, ...]:
-    """Open each device, act on it, close it, all at the same time; return what each gave, in the order asked for.
-
-    A single device gets no thread, so that nothing else is at work while it measures. Of a `Diagnostic`, and of
-    `device-twice` when two openers lead to one device, `failed` makes that device's result at once, given the opener's
-    number; anything else is a fault of ours and is raised when all have ended. Ctrl-C, SIGTERM and SIGHUP stop what
-    runs.
-    """
-    opened: set[str] = set()
-    lock = threading.Lock()
-
-    def act(number: int, opener: Callable[[], Device]) -> Result | Failed:
-        try:
-            with closing(opener()) as device:
-                with lock:
-                    is_taken = device.name in opened
-                    opened.add(device.name)
-                if is_taken:
-                    where = f"--device {device.name}"
-                    raise UsageError("device-twice", "the same device is given twice", where=where)
-                return action(device)
-        except Diagnostic as error:
-            return failed(number, error)
-
-    if len(openers) < 2:
-        return tuple(act(0, opener) for opener in openers)
-    asked = threading.Event()
-
-    def act_in_thread(number: int, opener: Callable[[], Device]) -> Result | Failed:
-        with stopped_by(asked):
-            return act(number, opener)
-
-    with ThreadPoolExecutor(max_workers=len(openers), thread_name_prefix="device") as threads, termination_raises():
-        try:
-            futures = [threads.submit(act_in_thread, *numbered) for numbered in enumerate(openers)]
-            return tuple(future.result() for future in futures)
-        except (KeyboardInterrupt, SystemExit):
-            asked.set()
-            raise

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
 from types import MappingProxyType
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AliasPath, BaseModel, ConfigDict, Field
 
 from ortrim.base.command import Completed
 from ortrim.base.files import storage_errors
@@ -108,92 +108,79 @@ PAIR_HINT: Final = "unlock it, and let it trust this Mac"
 VERSION: Final = re.compile(r"(\d{1,3})(?:\.(\d{1,3}))?")
 
 
-class _Part(BaseModel):
-    model_config = ConfigDict(frozen=True)
+def _at(*path: str) -> Any:
+    return Field(default="", validation_alias=AliasPath(*path))
 
 
-class _Connection(_Part):
-    pairing: str = Field(default="", alias="pairingState")
-    tunnel: str = Field(default="", alias="tunnelState")
+class Phone(BaseModel):
+    """An iPhone or iPad, or another of Apple's devices, as devicectl lists it.
 
-
-class _Properties(_Part):
-    name: str = ""
-    version: str = Field(default="", alias="osVersionNumber")
-    build: str = Field(default="", alias="osBuildUpdate")
-    developer_mode: str = Field(default="", alias="developerModeStatus")
-
-
-class _Processor(_Part):
-    name: str = ""
-
-
-class _Hardware(_Part):
-    platform: str = ""
-    reality: str = ""
-    udid: str = ""
-    product: str = Field(default="", alias="productType")
-    marketing: str = Field(default="", alias="marketingName")
-    board: str = Field(default="", alias="hardwareModel")
-    processor: _Processor = Field(default=_Processor(), alias="cpuType")
-
-
-class _Device(_Part):
-    identifier: str = Field(pattern=r"^[0-9A-Za-z][0-9A-Za-z-]{0,63}$")
-    connection: _Connection = Field(default=_Connection(), alias="connectionProperties")
-    properties: _Properties = Field(default=_Properties(), alias="deviceProperties")
-    hardware: _Hardware = Field(default=_Hardware(), alias="hardwareProperties")
-
-
-class _Result(_Part):
-    devices: tuple[_Device, ...]
-
-
-class _Listing(_Part):
-    result: _Result
-
-
-@dataclass(frozen=True, kw_only=True)
-class Phone:
-    """An iPhone or iPad. `problem` says why nothing can be run on it, with `hint`; both are empty when it can.
-
-    `name` is its owner's for it, `model` Apple's for the kind, `product` Apple's identifier of the kind.
+    `name` is its owner's for it, `product` Apple's identifier of the kind.
     """
 
-    identifier: str
-    udid: str
-    name: str
-    model: str
-    product: str
-    board: str
-    processor: str
-    system: str
-    build: str
-    problem: str = ""
-    hint: str = ""
+    model_config = ConfigDict(frozen=True, str_strip_whitespace=True)
+    identifier: str = Field(pattern=r"^[0-9A-Za-z][0-9A-Za-z-]{0,63}$")
+    pairing: str = _at("connectionProperties", "pairingState")
+    tunnel: str = _at("connectionProperties", "tunnelState")
+    name: str = _at("deviceProperties", "name")
+    version: str = _at("deviceProperties", "osVersionNumber")
+    build: str = _at("deviceProperties", "osBuildUpdate")
+    developer_mode: str = _at("deviceProperties", "developerModeStatus")
+    platform: str = _at("hardwareProperties", "platform")
+    reality: str = _at("hardwareProperties", "reality")
+    udid: str = _at("hardwareProperties", "udid")
+    product: str = _at("hardwareProperties", "productType")
+    marketing: str = _at("hardwareProperties", "marketingName")
+    board: str = _at("hardwareProperties", "hardwareModel")
+    processor: str = _at("hardwareProperties", "cpuType", "name")
+
+    @property
+    def is_phone(self) -> bool:
+        """Whether it is one that can be held: no watch, and no simulator."""
+        return self.platform in PLATFORMS and self.reality in {"", "physical"}
 
     @property
     def device(self) -> str:
         """Its name as a device."""
         return f"{DEVICECTL}:{self.name or self.udid}"
 
+    @property
+    def model(self) -> str:
+        """Apple's word for the kind."""
+        return self.marketing or self.product
+
+    @property
+    def system(self) -> str:
+        """Name and version of its system; empty when devicectl does not say."""
+        return f"iOS {self.version}" if VERSION.match(self.version) else ""
+
+    @property
+    def obstacle(self) -> tuple[str, str]:
+        """Why nothing can be run on it, and a hint; both are empty when it can."""
+        if self.pairing not in {"", "paired"}:
+            return "does not trust this Mac yet", PAIR_HINT
+        if self.tunnel == UNREACHABLE:
+            return "is known to this Mac, but not connected", CONNECT_HINT
+        if self.developer_mode == "disabled":
+            return "has its developer mode switched off", DEVELOPER_HINT
+        return "", ""
+
+
+class _Listing(BaseModel):
+    devices: tuple[Phone, ...] = Field(validation_alias=AliasPath("result", "devices"))
+
 
 def read_phones(document: str) -> tuple[Phone, ...]:
     """Return the phones and tablets in what `devicectl list devices` wrote, those that can be used first."""
     what = "devicectl did not write a list of devices"
     damaged = VerifyError("phone-trouble", what, where=DEVICECTL, hint=CONNECT_HINT)
-    devices = read_json(_Listing, document, damaged).result.devices
-    phones = [
-        _phone(each)
-        for each in devices
-        if each.hardware.platform in PLATFORMS and each.hardware.reality in {"", "physical"}
-    ]
-    return tuple(sorted(phones, key=lambda phone: bool(phone.problem)))
+    phones = [phone for phone in read_json(_Listing, document, damaged).devices if phone.is_phone]
+    return tuple(sorted(phones, key=lambda phone: phone.obstacle != ("", "")))
 
 
 def choose_phone(phones: Sequence[Phone], name: str) -> Phone:
     """Return the phone of a name, UDID or identifier, or the only one that can be used."""
-    usable = [phone for phone in phones if not phone.problem]
+    usable = [phone for phone in phones if phone.obstacle == ("", "")]
     if name:
         chosen = [phone for phone in phones if name in {phone.name, phone.udid, phone.identifier}]
         if not chosen:
@@ -210,33 +197,10 @@ def choose_phone(phones: Sequence[Phone], name: str) -> Phone:
     else:
         chosen = [*usable, *phones]
     phone = chosen[0]
-    if phone.problem:
-        raise VerifyError("device-not-ready", f"the phone {phone.problem}", where=phone.device, hint=phone.hint)
+    problem, hint = phone.obstacle
+    if problem:
+        raise VerifyError("device-not-ready", f"the phone {problem}", where=phone.device, hint=hint)
     return phone
-
-
-def _phone(each: _Device) -> Phone:
-    problem = hint = ""
-    if each.connection.pairing not in {"", "paired"}:
-        problem, hint = "does not trust this Mac yet", PAIR_HINT
-    elif each.connection.tunnel == UNREACHABLE:
-        problem, hint = "is known to this Mac, but not connected", CONNECT_HINT
-    elif each.properties.developer_mode == "disabled":
-        problem, hint = "has its developer mode switched off", DEVELOPER_HINT
-    version = each.properties.version
-    return Phone(
-        identifier=each.identifier,
-        udid=each.hardware.udid,
-        name=each.properties.name.strip(),
-        model=each.hardware.marketing or each.hardware.product,
-        product=each.hardware.product,
-        board=each.hardware.board,
-        processor=each.hardware.processor.name,
-        system=f"iOS {version}" if VERSION.match(version) else "",
-        build=each.properties.build,
-        problem=problem,
-        hint=hint,
-    )
 
 
 LIST_SECONDS: Final = 60.0

@@ -474,8 +474,8 @@ def _list_phones(rules_of: RulesOf) -> Iterator[ListedDevice]:
     if not seen:
         yield replace(form, problem="this Mac sees no phone", remedy=devicectl.CONNECT_HINT)
     for phone in seen:
-        found = " · ".join(filter(None, (phone.model, phone.system)))
-        yield replace(form, name=phone.device, found=found, problem=phone.problem, remedy=phone.hint)
+        found, (problem, remedy) = " · ".join(filter(None, (phone.model, phone.system))), phone.obstacle
+        yield replace(form, name=phone.device, found=found, problem=problem, remedy=remedy)
 
 
 def _firebase() -> "tuple[Callable[[], Farm], Callable[[], str]]":

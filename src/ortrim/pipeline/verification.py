@@ -19,7 +19,7 @@ from ortrim.platforms import platform_of
 from ortrim.report.content import coverage_text
 from ortrim.verify.measure import in_turn
 from ortrim.verify.reports import Identity, VerifyReport
-from ortrim.verify.verification import Delivery, ModelUnderTest, Task, verify_target
+from ortrim.verify.target import Delivery, ModelUnderTest, Task, verify_target
 
 
 @dataclass(frozen=True, kw_only=True)

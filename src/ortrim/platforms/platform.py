@@ -24,7 +24,7 @@ if TYPE_CHECKING:  # slow to import, and planning needs none of it
     from ortrim.package.manifest import PackageInputs
     from ortrim.parity.measurements import Gate
     from ortrim.verify.measure import Baseline
-    from ortrim.verify.verification import Delivery
+    from ortrim.verify.target import Delivery
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -31,8 +31,8 @@ def test_phones_are_read_those_that_can_be_used_first() -> None:
     connected, old = read_phones(LIST)
     assert (connected.name, connected.model, connected.system) == ("Jo's iPhone", "iPhone 14 Pro", "iOS 18.4.1")
     assert (connected.product, connected.board, connected.processor) == ("iPhone15,2", "D73AP", "arm64e")
-    assert (connected.build, connected.problem, connected.hint) == ("22E252", "", "")
-    assert (old.name, old.system, old.problem) == ("Old iPhone", "", "is known to this Mac, but not connected")
+    assert (connected.build, connected.obstacle) == ("22E252", ("", ""))
+    assert (old.name, old.system, old.obstacle[0]) == ("Old iPhone", "", "is known to this Mac, but not connected")
 
 
 @pytest.mark.parametrize(

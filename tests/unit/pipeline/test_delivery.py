@@ -21,7 +21,7 @@ from ortrim.planning.planned import Planned, planned_for
 from ortrim.platforms.android import aar as android
 from ortrim.platforms.android.jni import JAVA
 from ortrim.platforms.linux import delivery as linux
-from ortrim.verify.verification import Delivery
+from ortrim.verify.target import Delivery
 from sample_package import make_inputs
 
 CROOKED, STRAIGHT = ort_model(7, 256, padding=4), ort_model(7, 256)

@@ -17,7 +17,7 @@ from ortrim.models.models import PreparedModel
 from ortrim.parity.inputs import save_array
 from ortrim.parity.measurements import Verdict
 from ortrim.verify.measure import Baseline
-from ortrim.verify.verification import Task, verify_on, verify_target
+from ortrim.verify.target import Task, verify_on, verify_target
 from refusing import refused
 from sample_tasks import IDENTITY, REFERENCE, SAVED, sample_task
 

@@ -21,10 +21,10 @@ from ortrim.parity.inputs import save_array
 from ortrim.parity.measurements import Coverage, Verdict
 from ortrim.parity.reference import CaseOutputs, SavedOutputs
 from ortrim.parity.runner import OF_ONE_MODEL, TRACE, RunnerEnded, RunnerOutput, RunRequest
-from ortrim.verify import verification
+from ortrim.verify import target
 from ortrim.verify.measure import ROUNDS, Baseline
 from ortrim.verify.reports import DeviceReport
-from ortrim.verify.verification import MEMORY_ROUNDS, Task, verify_on
+from ortrim.verify.target import MEMORY_ROUNDS, Task, verify_on
 from refusing import refused
 from sample_tasks import SavingDevice, sample_task
 
@@ -117,7 +117,7 @@ def test_a_quantized_model_has_bounds_of_its_own(
     saturates: bool,  # noqa: FBT001
 ) -> None:
     """Conversion may change more of it, the library no more, unless this machine's own kernels saturate."""
-    monkeypatch.setattr(verification, "saturates_here", lambda: saturates)
+    monkeypatch.setattr(target, "saturates_here", lambda: saturates)
     given = task()
     (subject,) = given.subjects
     subject = replace(subject, reference=replace(subject.reference, quantized=quantized))
@@ -131,7 +131,7 @@ def test_other_processors_round_a_quantized_model_otherwise(
     make_output: MakeOutput, task: MakeTask, monkeypatch: pytest.MonkeyPatch, name: str, verdict: Verdict
 ) -> None:
     """Numbers near the middle of two levels take the other one: `turn-detection` on 32-bit ARM differs by 0.0022."""
-    monkeypatch.setattr(verification, "saturates_here", lambda: False)
+    monkeypatch.setattr(target, "saturates_here", lambda: False)
     given = task()
     (subject,) = given.subjects
     subject = replace(subject, reference=replace(subject.reference, quantized=True))

@@ -3,7 +3,7 @@ import threading
 import pytest
 
 from ortrim.verify.measure import DeviceRuns
-from ortrim.verify.verification import AggregateProgress
+from ortrim.verify.target import AggregateProgress
 
 
 def test_one_device_speaks_for_itself() -> None:

@@ -22,7 +22,7 @@ from ortrim.models.models import PreparedModel
 from ortrim.parity.measurements import Coverage, Gate, Verdict
 from ortrim.parity.runner import RunnerEnded, RunnerOutput
 from ortrim.verify.reports import ReportedArtifact, VerifiedModel, VerifyReport
-from ortrim.verify.verification import Task, verify_target
+from ortrim.verify.target import Task, verify_target
 from refusing import refused
 from sample_tasks import IDENTITY, SavingDevice, sample_task
 

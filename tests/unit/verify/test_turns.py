@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ortrim.devices.kinds import DeviceName
-from ortrim.verify.verification import turns
+from ortrim.verify.target import turns
 
 HOST = DeviceName(kind="host")
 USER = DeviceName(kind="qemu-user", detail="cortex-a53")

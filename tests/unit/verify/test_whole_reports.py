@@ -36,7 +36,7 @@ from ortrim.report.terminal import terminal_report
 from ortrim.report.write import markdown_report
 from ortrim.verify.measure import Baseline
 from ortrim.verify.reports import VerifyReport
-from ortrim.verify.verification import ModelUnderTest, Task, verify_target
+from ortrim.verify.target import ModelUnderTest, Task, verify_target
 from sample_reports import MACHINE as EMULATED
 from sample_reports import PHONE as PIXEL
 from sample_tasks import IDENTITY, REFERENCE, SAVED, sample_task

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from ortrim.models.full_runtime import FullRuntime
     from ortrim.parity.measurements import HostFacts
     from ortrim.verify.measure import Baseline
-    from ortrim.verify.verification import Delivery
+    from ortrim.verify.target import Delivery
 
 JNI: Final = "jni"
 

@@ -36,7 +36,7 @@ from ortrim.platforms.apple.framework import (
 from ortrim.platforms.apple.gates import ApplePromise, check_xcframework, require_sound_xcframework
 from ortrim.platforms.apple.xcode import find_codesign, sign
 from ortrim.platforms.platform import Packaging
-from ortrim.verify.verification import Delivery
+from ortrim.verify.target import Delivery
 
 RUNTIME_POD: Final = "onnxruntime-c"
 OBJECTIVE_C_POD: Final = "onnxruntime-objc"

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from ortrim.binaries.elf import LibrarySize
     from ortrim.devices.device import ProgramDevice
     from ortrim.verify.measure import Baseline
-    from ortrim.verify.verification import Delivery
+    from ortrim.verify.target import Delivery
 
 MAC: Final = "build on a Mac that has Xcode, or with --executor github"
 

@@ -9,7 +9,7 @@ from ortrim.package.package import make_package
 from ortrim.platforms.platform import Packaging, tensor_gates
 from ortrim.size.library import library_size
 from ortrim.verify.gates import check_archive, check_library
-from ortrim.verify.verification import Delivery
+from ortrim.verify.target import Delivery
 
 
 def deliver(packaging: Packaging) -> list[Delivery]:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from ortrim.binaries.elf import LibrarySize
     from ortrim.devices.device import ProgramDevice
     from ortrim.verify.measure import Baseline
-    from ortrim.verify.verification import Delivery
+    from ortrim.verify.target import Delivery
 
 
 class Linux(Platform):

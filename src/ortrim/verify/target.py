@@ -6,12 +6,14 @@ import tempfile
 import threading
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeVar
 
+from ortrim.base.command import stopped_by, termination_raises
 from ortrim.base.files import sha256_of, storage_errors
 from ortrim.binaries.elf import LibraryFacts, LibrarySize, build_id_of
 from ortrim.buildspec.buildspec import Budgets, ModelSpec, SessionSettings, as_the_official
@@ -24,11 +26,11 @@ from ortrim.buildspec.tolerances import (
     for_float32_weights,
 )
 from ortrim.compiling.plan import JobResult
-from ortrim.devices.device import Device, Outcome, device_folder, on_each
+from ortrim.devices.device import Device, Outcome, device_folder
 from ortrim.devices.host import saturates_here
 from ortrim.devices.kinds import DEFAULT_MEMORY_MIB, HOST, DeviceName
 from ortrim.devices.qemu import REPETITION, least_memory, tries
-from ortrim.errors import Diagnostic, VerifyError
+from ortrim.errors import Diagnostic, UsageError, VerifyError
 from ortrim.models.models import OrtModel, PreparedModel
 from ortrim.parity.compare import (
     compare,
@@ -465,6 +467,32 @@ def _artifact(path: Path) -> ReportedArtifact:
     return ReportedArtifact(name=path.name, size_bytes=size_bytes, sha256=sha256, build_id=build_id_of(path))
 
 
+Result = TypeVar("Result")
+
+
+def at_once(works: Sequence[Callable[[], Result]]) -> tuple[Result, ...]:
+    """Do several works at the same time, and return what each gave, in their order.
+
+    A single one gets no thread, so that nothing else is at work while it measures. What one raises is raised when all
+    have ended; Ctrl-C, SIGTERM and SIGHUP stop what they run.
+    """
+    if len(works) < 2:
+        return tuple(work() for work in works)
+    asked = threading.Event()
+
+    def in_thread(work: Callable[[], Result]) -> Result:
+        with stopped_by(asked):
+            return work()
+
+    with ThreadPoolExecutor(max_workers=len(works), thread_name_prefix="device") as threads, termination_raises():
+        try:
+            futures = [threads.submit(in_thread, work) for work in works]
+            return tuple(future.result() for future in futures)
+        except (KeyboardInterrupt, SystemExit):
+            asked.set()
+            raise
+
+
 Open = Callable[[DeviceName], Device]
 
 
@@ -484,25 +512,30 @@ def verify_target(
     delivery = task.delivery
     artifacts = tuple(map(_artifact, (delivery.archive, delivery.library, *delivery.companions)))
     aggregate = AggregateProgress(on_progress, len(devices))
+    opened: dict[str, DeviceName] = {}
     found: dict[DeviceName, DeviceReport] = {}
     for turn in turns(devices, os.cpu_count() or 1):
-        began = Beginning()
-        openers = [partial(open_device, name) for name in turn]
-        unopened = partial(_unopened, task, turn, began)
-        found.update(zip(turn, on_each(openers, partial(_verified_on, task, aggregate, began), unopened), strict=True))
+        works = [partial(_verified, name, opened, open_device, task, aggregate) for name in turn]
+        found.update(zip(turn, at_once(works), strict=True))
     return _report(identity, task, artifacts, tuple(found[device] for device in devices))
 
 
-def _unopened(task: Task, turn: Sequence[DeviceName], began: Beginning, number: int, error: Diagnostic) -> DeviceReport:
-    return failed_device(str(turn[number]), task.baseline.name, error, began)
-
-
-def _verified_on(task: Task, aggregate: AggregateProgress, began: Beginning, device: Device) -> DeviceReport:
+def _verified(
+    name: DeviceName, opened: dict[str, DeviceName], open_device: Open, task: Task, aggregate: AggregateProgress
+) -> DeviceReport:
+    """Open a device, verify on it and close it; a diagnostic is all that its report has then."""
+    began = Beginning()
+    device: Device | None = None
     try:
-        return verify_on(device, task, aggregate.of(device.name), began)
+        with closing(open_device(name)) as reached:
+            if opened.setdefault(reached.name, name) != name:
+                where = f"--device {reached.name}"
+                raise UsageError("device-twice", "the same device is given twice", where=where)
+            device = reached
+            return verify_on(device, task, aggregate.of(device.name), began)
     except Diagnostic as error:
-        device.close()
-        return failed_device(device.name, task.baseline.name, error, began, url=device.url, log=_log(device, task))
+        url, log = (device.url, _log(device, task)) if device else ("", None)
+        return failed_device(device.name if device else str(name), task.baseline.name, error, began, url=url, log=log)
 
 
 def _log(device: Device, task: Task) -> str | None:

@@ -59,11 +59,6 @@ def test_any_output_can_be_read(printed: str) -> None:
         assert device.state
 
 
-def test_the_only_device_that_is_online_is_taken() -> None:
-    """One that is offline is not a choice."""
-    assert choose(listed("one-offline"), None).serial == "127.0.0.1:23402"
-
-
 def test_a_device_is_taken_by_its_serial_number() -> None:
     """Among several, the one that was named."""
     assert choose(listed("many-states"), "emulator-5554").serial == "emulator-5554"

@@ -5,12 +5,11 @@ from pathlib import Path
 import pytest
 
 from ortrim.base.command import Completed, run
-from ortrim.base.tools import MOST_PRINTED_BYTES
 from ortrim.devices.device import not_startable
 from ortrim.devices.host import Host
 from ortrim.devices.ssh import cut_tail, redirected
 from ortrim.errors import ExitCode, UsageError, VerifyError
-from ortrim.parity.runner import Repetition, RunRequest, endless_output
+from ortrim.parity.runner import Repetition, RunRequest
 
 REQUEST = RunRequest(runner=Path("/absent/runner"), library=Path("/l.so"), model=Path("/m.ort"), cases=())
 
@@ -29,40 +28,10 @@ def refused(request: RunRequest) -> VerifyError:
     return caught.value
 
 
-@pytest.mark.parametrize(
-    ("script", "reference"),
-    [
-        ("kill -SEGV $$", "runner-crashed"),
-        ("kill -ABRT $$", "runner-crashed"),
-        ("echo hello", "runner-garbage"),
-        ("exit 4", "model-refused"),
-        ("exit 99", "runner-failed"),
-    ],
-)
-def test_runners_that_end_badly(tmp_path: Path, script: str, reference: str) -> None:
-    """Each kind of end has its own diagnostic."""
-    assert refused(request_with(tmp_path, script)).code == reference
-
-
-def test_a_hanging_runner_is_stopped(tmp_path: Path) -> None:
-    """The time limit ends a runner that never would."""
-    request = dataclasses.replace(request_with(tmp_path, "sleep 600"), repetition=Repetition(timeout_seconds=0.3))
-    error = refused(request)
-    assert error.code == "runner-timeout"
-    assert "0.3 seconds" in error.what
-
-
 def test_an_absent_runner() -> None:
     """A runner that does not exist is named."""
     error = refused(REQUEST)
     assert (error.code, error.where) == ("runner-not-startable", "/absent/runner")
-
-
-def test_a_runner_for_another_machine(tmp_path: Path) -> None:
-    """A file that the kernel cannot run is told apart from a failure of the runner's own."""
-    request = request_with(tmp_path, "")
-    request.runner.write_bytes(b"\x7fELF" + bytes(60))
-    assert refused(request).code == "runner-not-startable"
 
 
 def test_the_users_environment_stays_outside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -125,11 +94,6 @@ def test_a_machine_without_a_list_of_processors(monkeypatch: pytest.MonkeyPatch)
     assert (facts.cpu_features, facts.kind) == ((), "physical")
 
 
-def test_without_files_nothing_changes() -> None:
-    """The words are run as they are."""
-    assert redirected(("echo", "$x")) == ("echo", "$x")
-
-
 def test_all_three_streams(tmp_path: Path) -> None:
     """Each stream is its file, whatever the names, and the exit code is the program's."""
     given, printed, complaints = (tmp_path / name for name in ("in '$x\n", "out ; true", "err *"))
@@ -139,13 +103,6 @@ def test_all_three_streams(tmp_path: Path) -> None:
     assert (done.returncode, done.stdout, done.stderr) == (3, "", "")
     assert printed.read_bytes() == b"\0\xff"
     assert complaints.read_text() == "a 'b' $c\n"
-
-
-def test_one_stream_alone(tmp_path: Path) -> None:
-    """The others stay as they are."""
-    (tmp_path / "in").write_text("hello")
-    done = run(redirected(("sh", "-c", "cat; echo err >&2"), given=tmp_path / "in"))
-    assert (done.stdout, done.stderr) == ("hello", "err\n")
 
 
 @pytest.mark.parametrize(
@@ -165,14 +122,6 @@ def test_the_tail_is_cut(tmp_path: Path, content: bytes, left: bytes, stdout: st
     path.write_bytes(content)
     done = cut_tail(path, b"\n@@", Completed(argv=("x",), returncode=0, stdout="before", stderr="e"))
     assert (path.read_bytes(), done.stdout, done.stderr) == (left, stdout, "e")
-
-
-def test_endless_output_names_the_limit() -> None:
-    """Who reads it learns how much was too much, and where to look."""
-    error = endless_output("adb:x")
-    assert (error.code, error.where, error.exit_code) == ("endless-output", "adb:x", ExitCode.VERIFY)
-    assert f"{MOST_PRINTED_BYTES >> 20} MiB" in error.what
-    assert "library" in error.hint
 
 
 def test_a_runner_that_cannot_start_has_its_reasons() -> None:

@@ -3,7 +3,7 @@ from collections.abc import Sequence
 import pytest
 
 from ortrim.base.command import Completed
-from ortrim.devices.device import check_pinning, pinned
+from ortrim.devices.device import check_pinning
 from ortrim.errors import ExitCode, UsageError
 from refusing import refused
 
@@ -21,30 +21,6 @@ class Machine:
         self.calls.append(tuple(words))
         stderr = "taskset: Invalid argument"
         return Completed(argv=tuple(words), returncode=self.returncode, stdout=self.status, stderr=stderr)
-
-
-@pytest.mark.parametrize(
-    ("cores", "words"),
-    [((), ()), ((0,), ("taskset", "1")), ((4, 5, 6, 7), ("taskset", "f0")), ((7, 7, 4), ("taskset", "90"))],
-)
-def test_masks(cores: tuple[int, ...], words: tuple[str, ...]) -> None:
-    """Cores become a mask in hexadecimal."""
-    assert pinned(cores) == words
-
-
-def test_pinning_is_tried_before() -> None:
-    """A harmless command is pinned first; without cores nothing is tried."""
-    machine = Machine()
-    check_pinning(machine, (4, 5), "adb:x")
-    check_pinning(machine, (), "adb:x")
-    assert machine.calls == [("taskset", "30", "cat", "/proc/self/status")]
-
-
-def test_cores_that_are_partly_there() -> None:
-    """`taskset` takes them; the report would name cores that nothing ran on."""
-    check_pinning(Machine(status="Name:\tcat\nCpus_allowed_list:\t4-5\n"), (5, 4), "adb:x")
-    error = refused(UsageError, check_pinning, Machine(status="Cpus_allowed_list:\t4-5\n"), (4, 5, 6, 7), "adb:x")
-    assert (error.code, error.why) == ("cannot-pin", "of these it has 4-5 alone")
 
 
 @pytest.mark.parametrize("returncode", [1, 126, 127])

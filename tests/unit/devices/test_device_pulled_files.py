@@ -5,18 +5,6 @@ from ortrim.errors import ExitCode, StorageError
 from refusing import refused
 
 
-def test_files_are_copied_with_their_folders(tmp_path: Path) -> None:
-    """Every regular file lands under its own name, whatever was there before."""
-    (tmp_path / "from" / "a b").mkdir(parents=True)
-    (tmp_path / "from" / "a b" / "x").write_bytes(b"x")
-    (tmp_path / "from" / "empty").write_bytes(b"")
-    (tmp_path / "to").mkdir()
-    (tmp_path / "to" / "empty").write_bytes(b"not empty")
-    copy_files(tmp_path / "from", tmp_path / "to")
-    assert (tmp_path / "to" / "a b" / "x").read_bytes() == b"x"
-    assert (tmp_path / "to" / "empty").read_bytes() == b""
-
-
 def test_links_are_not_followed(tmp_path: Path) -> None:
     """Neither to a file of this machine nor to a folder of it, and one that leads nowhere does no harm."""
     (tmp_path / "secrets").mkdir()
@@ -27,13 +15,6 @@ def test_links_are_not_followed(tmp_path: Path) -> None:
     copy_files(tmp_path / "from", tmp_path / "to")
     assert not list((tmp_path / "to").rglob("*"))
     assert [text_of(tmp_path / "from" / name) for name in ("file", "folder", "nothing")] == ["", "", ""]
-
-
-def test_text_is_read_whatever_its_bytes(tmp_path: Path) -> None:
-    """What is not UTF-8 is replaced; what is not there is empty."""
-    (tmp_path / "text").write_bytes(b"\xff{")
-    assert text_of(tmp_path / "text") == "\N{REPLACEMENT CHARACTER}{"
-    assert text_of(tmp_path / "absent") == text_of(tmp_path) == ""
 
 
 def test_a_destination_that_cannot_be_written(tmp_path: Path) -> None:

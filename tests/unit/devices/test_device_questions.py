@@ -1,16 +1,10 @@
-from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
 from device_samples import MACHINE, LocalTransport
-from ortrim.base.command import Completed
 from ortrim.devices.facts import Thermal
 from ortrim.devices.remote import Probes, RemoteDevice, probed_machine
-from ortrim.errors import ExitCode, UsageError
 from ortrim.parity.measurements import HostFacts
-from refusing import refused
-
-NO_CORE = 100_000
 
 
 def described(answer: str) -> HostFacts:
@@ -51,26 +45,3 @@ def test_a_machine_under_user_emulation() -> None:
     assert (device.memory_meaningful, device.time_meaningful) == (False, False)
     assert (device.facts().memory_meaningful, device.facts().time_meaningful) == (False, False)
     assert asked(LocalTransport(), PROBES).memory_meaningful
-
-
-class PinningTransport(LocalTransport):
-    """A machine on which any command ends well at once."""
-
-    def execute(self, words: Sequence[str], *, timeout_seconds: float) -> Completed:
-        self.commands.append(tuple(words))
-        return Completed(argv=tuple(words), returncode=0, stdout=f"{timeout_seconds}", stderr="")
-
-
-def test_chosen_cores_go_before_the_runner() -> None:
-    """They are tried before anything else is asked."""
-    transport = PinningTransport()
-    assert asked(transport, PROBES, cores=(0,)).cores == (0,)
-    assert transport.commands[0] == ("taskset", "1", "cat", "/proc/self/status")
-
-
-def test_cores_that_are_not_there() -> None:
-    """Nothing is asked of a machine that cannot do what it is to do."""
-    transport = LocalTransport()
-    error = refused(UsageError, asked, transport, PROBES, cores=(NO_CORE,))
-    assert (error.code, error.exit_code) == ("cannot-pin", ExitCode.USAGE)
-    assert (error.where, transport.commands) == ("local:1", [])

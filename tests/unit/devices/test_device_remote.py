@@ -1,7 +1,6 @@
 import dataclasses
 import os
 import shutil
-import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
@@ -38,37 +37,6 @@ def left(machine: Path) -> list[str]:
     return sorted(path.relative_to(machine / "tmp").as_posix() for path in (machine / "tmp").rglob("*"))
 
 
-def runs_left(machine: Path) -> list[str]:
-    return [name for name in left(machine) if "/run-" in name]
-
-
-def test_a_run_comes_back_whole(machine: Path, tmp_path: Path) -> None:
-    """Times come from the report, outputs land where they were asked for, and the run's folder is gone."""
-    request = dataclasses.replace(sample_request(tmp_path), outputs=tmp_path / "outputs")
-    device = device_on(machine)
-    output = device.run(request)
-    assert output.cases[0].inference_ms == (1.5,)
-    assert (tmp_path / "outputs" / "only" / "output_000.npy").read_bytes() == b"the input"
-    assert runs_left(machine) == []
-    device.close()
-    assert left(machine) == []
-    device.close()
-
-
-def test_only_what_changed_is_pushed_again(machine: Path, tmp_path: Path) -> None:
-    """A second run sends nothing; a new library is sent alone."""
-    transport = LocalTransport()
-    device = device_on(machine, transport)
-    request = sample_request(tmp_path)
-    device.run(request)
-    assert len(transport.pushed) == 4
-    device.run(request)
-    assert len(transport.pushed) == 4
-    request.library.write_bytes(b"a new library")
-    device.run(request)
-    assert [Path(name).name for name in transport.pushed[4:]] == ["library.so"]
-
-
 def test_cores_and_preparation(machine: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The runner is kept on the chosen cores, and what has to happen before a run happens before each."""
     transport = LocalTransport()
@@ -83,42 +51,6 @@ def test_cores_and_preparation(machine: Path, tmp_path: Path, monkeypatch: pytes
     assert [words[:2] for words in started] == [("taskset", f"{1 << core:x}")] * 2
     assert device.facts().pinned_cores == (core,)
     assert calls == ["cool", "cool"]
-
-
-@pytest.mark.parametrize(
-    ("script", "reference"),
-    [
-        ("kill -SEGV $$", "runner-crashed"),
-        ("kill -ILL $$", "illegal-instruction"),
-        ("kill -KILL $$", "runner-crashed"),
-        ("echo garbage", "runner-garbage"),
-        ('echo garbage >"$json"', "runner-garbage"),
-        ("exit 4", "model-refused"),
-        ("exit 99", "runner-failed"),
-        ("exit 255", "runner-failed"),
-    ],
-)
-def test_runners_that_end_badly_leave_nothing(machine: Path, tmp_path: Path, script: str, reference: str) -> None:
-    """Each kind of end has its own diagnostic, and the run's folder is removed all the same."""
-    device = device_on(machine)
-    assert run_refused(device, sample_request(tmp_path, script)).code == reference
-    assert runs_left(machine) == []
-    device.close()
-    assert left(machine) == []
-
-
-def test_the_runners_own_words_come_back(machine: Path, tmp_path: Path) -> None:
-    """An orderly failure says why in the report."""
-    script = """echo '{"message":"the model wants more"}' >"$json"; exit 4"""
-    assert run_refused(device_on(machine), sample_request(tmp_path, script)).why == "the model wants more"
-
-
-def test_a_runner_that_hangs(machine: Path, tmp_path: Path) -> None:
-    """The transport's time limit is the runner's, and is worded as on every device."""
-    error = run_refused(device_on(machine), sample_request(tmp_path, "sleep 600", seconds=0.4))
-    assert error.code == "runner-timeout"
-    assert "0.4 seconds" in error.what
-    assert runs_left(machine) == []
 
 
 class BrokenTransport(LocalTransport):
@@ -167,14 +99,6 @@ def test_a_lost_machine_cannot_be_cleaned(machine: Path, tmp_path: Path) -> None
     transport.gone_for = lambda what: what in {"run", "rm"}
     assert run_refused(device, sample_request(tmp_path)).what == "went away"
     device.close()
-
-
-def test_a_base_that_cannot_be_written(tmp_path: Path) -> None:
-    """A base folder in which nothing can be made is said to be unusable."""
-    (tmp_path / "tmp").write_text("a file")
-    error = run_refused(device_on(tmp_path), sample_request(tmp_path))
-    assert error.code == "device-unusable"
-    assert error.why
 
 
 def test_links_from_the_machine_are_not_followed(machine: Path, tmp_path: Path) -> None:
@@ -241,31 +165,6 @@ def refused(action: Callable[[], None]) -> Diagnostic:
     return caught.value
 
 
-def test_names_are_our_own_and_differ(base: Path) -> None:
-    """Two folders never meet, and each can be told from what is not ours."""
-    one, two = folder_below(base), folder_below(base)
-    assert one.path != two.path
-    assert one.path.startswith(f"{base}/ortrim-")
-    assert one.files.startswith(f"{one.path}/")
-
-
-def test_files_go_there_once_and_the_runner_can_be_executed(base: Path, tmp_path: Path) -> None:
-    """What is there already is not sent again; closing removes all, and may be done twice."""
-    transport = LocalTransport()
-    folder = folder_below(base, transport)
-    folder.open()
-    payload = payload_for(folder, tmp_path)
-    folder.push(payload)
-    folder.push(payload)
-    assert sorted(transport.pushed) == sorted(payload.files)
-    assert os.access(payload.request.runner, os.X_OK)
-    folder.close()
-    assert list(base.iterdir()) == []
-    asked = list(transport.commands)
-    folder.close()
-    assert transport.commands == asked
-
-
 def test_a_push_is_not_believed(base: Path, tmp_path: Path) -> None:
     """What arrives cut short is noticed by its digest, and is sent again by the next run."""
 
@@ -324,25 +223,6 @@ class Shell(LocalTransport):
 NEEDED = ("chmod", "mkdir", "rm", "sleep")
 
 
-@pytest.mark.parametrize("program", ["sha256sum", "sha1sum", "md5sum"])
-def test_any_program_for_checksums_will_do(base: Path, tmp_path: Path, program: str) -> None:
-    """Android 7 has no sha256sum: what arrived is compared by what there is, and damage is noticed all the same."""
-    transport = Shell(tmp_path / "programs", (*NEEDED, program))
-    folder = folder_below(base, transport)
-    payload = payload_for(folder, tmp_path)
-    folder.push(payload)
-    assert program in {words[0] for words in transport.commands}
-    assert os.access(payload.request.runner, os.X_OK)
-
-    class Cutting(Shell):
-        def push(self, files: Mapping[str, Path], folder: str) -> None:
-            super().push(files, folder)
-            next(Path(folder).rglob("library.so")).write_bytes(b"the lib")
-
-    folder = folder_below(base, Cutting(tmp_path / "others", (*NEEDED, program)))
-    assert refused(lambda: folder.push(payload_for(folder, tmp_path))).code == "push-incomplete"
-
-
 def test_a_machine_without_a_program_for_checksums(base: Path, tmp_path: Path) -> None:
     """It is said what is missing; more room would not help."""
     folder = folder_below(base, Shell(tmp_path / "programs", NEEDED))
@@ -370,19 +250,6 @@ def test_a_folder_that_cannot_be_made(base: Path) -> None:
     assert "tmp" in error.why
 
 
-def test_what_a_killed_run_left_is_removed_later(base: Path) -> None:
-    """Folders of ours that are days old go when the next one is opened; fresh ones, and others' files, stay."""
-    for name in ("ortrim-old", "ortrim-fresh", "others"):
-        (base / name).mkdir(parents=True)
-    long_ago = time.time() - 5 * 86400
-    for name in ("ortrim-old", "others"):
-        os.utime(base / name, (long_ago, long_ago))
-    folder = folder_below(base)
-    folder.open()
-    folder.close()
-    assert sorted(path.name for path in base.iterdir()) == ["ortrim-fresh", "others"]
-
-
 def test_an_opening_that_is_interrupted_leaves_nothing(base: Path) -> None:
     """Ctrl-C right after the folder was made does not leave it behind."""
 
@@ -399,10 +266,3 @@ def test_an_opening_that_is_interrupted_leaves_nothing(base: Path) -> None:
     assert Path(folder.path).is_dir()
     folder.close()
     assert list(base.iterdir()) == []
-
-
-def test_a_folder_that_was_never_opened_is_not_removed(base: Path) -> None:
-    """A device on which nothing was run is not asked for anything."""
-    transport = LocalTransport()
-    folder_below(base, transport).close()
-    assert transport.commands == []

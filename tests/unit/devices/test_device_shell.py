@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ortrim.base.command import Completed, run
-from ortrim.devices.remote import EndedCommand, kill_script, marked_script, quoted, read_ended, run_marked, signalled
+from ortrim.devices.remote import EndedCommand, marked_script, quoted, read_ended, run_marked, signalled
 from ortrim.errors import ExitCode, ToolError, VerifyError
 from refusing import refused
 from running import running
@@ -110,12 +110,6 @@ def test_a_command_can_print_marks() -> None:
     assert ended == EndedCommand(returncode=0, timed_out=False, stdout=f"\n{MARK} 5 5\nmore")
 
 
-def test_only_the_marked_are_killed() -> None:
-    """The script that kills finds nothing where nothing runs, and leaves the rest alone."""
-    done = run(("sh", "-c", kill_script(MARK)), timeout_seconds=60)
-    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
-
-
 @pytest.mark.parametrize(
     ("shell", "ours"), [(0, 0), (1, 1), (128, 128), (139, -11), (192, -64), (193, 193), (255, 255)]
 )
@@ -153,35 +147,12 @@ def failed(machine: Machine, *words: str, limit: float = 10) -> VerifyError:
     return refused(VerifyError, marked, machine, *words, limit=limit)
 
 
-def test_a_command_is_run() -> None:
-    """What comes back is the command's own."""
-    machine = Machine()
-    done = marked(machine, "sh", "-c", "echo hi; exit 3")
-    assert done == Completed(argv=("sh", "-c", "echo hi; exit 3"), returncode=3, stdout="hi\n", stderr="")
-    assert len(machine.scripts) == 1
-
-
-def test_marks_differ() -> None:
-    """No command can know the mark of another, and so none can fake an end."""
-    machine = Machine()
-    marked(machine, "true")
-    marked(machine, "true")
-    assert machine.scripts[0] != machine.scripts[1]
-
-
 def test_a_connection_that_ends_well_too_early_is_lost() -> None:
     """An exit code of 0 without an end is what `adb shell` gives when a device vanishes; the command is ended."""
     machine = Machine(cut=True)
     error = failed(machine, "echo", "half")
     assert (error.code, error.what) == ("device-lost", "cut")
     assert "kill -9" in machine.scripts[1]
-
-
-def test_a_command_over_its_limit() -> None:
-    """The machine's own clock ends it."""
-    error = failed(Machine(), "/bin/sleep", "641", limit=1)
-    assert (error.code, error.where) == ("device-timeout", "adb:x")
-    assert "'sleep' did not end within 1 seconds" in error.what
 
 
 def test_a_connection_over_its_limit() -> None:
@@ -197,12 +168,6 @@ def test_an_endless_command() -> None:
     error = failed(machine, "yes")
     assert (error.code, error.where, error.exit_code) == ("endless-output", "adb:x", ExitCode.VERIFY)
     assert "kill -9" in machine.scripts[1]
-
-
-def test_a_program_that_is_not_there() -> None:
-    """Without adb or ssh there is nothing to end."""
-    machine = Machine(error=ToolError("tool-missing", "is not installed"))
-    assert (refused(ToolError, marked, machine, "true").code, len(machine.scripts)) == ("tool-missing", 1)
 
 
 def test_an_interruption_leaves_no_command_behind() -> None:

@@ -1,7 +1,6 @@
 """A device of a farm: all runs in one go, and then what each ended with, as any other device would say it."""
 
 import json
-import re
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -44,19 +43,6 @@ def leaving(*runs: dict[str, Any], **changes: Any) -> Work:
         write_results(folder, content, runs=list(runs), **changes)
 
     return work
-
-
-def test_runs_are_answered_from_the_results(tmp_path: Path) -> None:
-    """Outputs are brought where they are wanted, and reports are the runner's own."""
-    request = sample_request(tmp_path / "files")
-    outputs = tmp_path / "outputs"
-    outputs.mkdir()
-    device, (saved, plain) = ended(tmp_path, carry_out, replace(request, outputs=outputs), request)
-    assert output_of(saved).runtime_version == "1.21.0"
-    assert (outputs / "only" / "output_000.npy").read_bytes() == b"the input"
-    assert output_of(plain).cases[0].inference_ms == (1.5,)
-    assert (device.name, device.memory_meaningful, device.time_meaningful) == ("firebase:Pixel8-34", True, True)
-    assert (device.facts().model, device.facts().time_meaningful) == ("Google Pixel 8", True)
 
 
 def test_equal_requests_have_each_its_own_end(tmp_path: Path) -> None:
@@ -106,16 +92,6 @@ def test_an_app_that_died_before_it_wrote_results(tmp_path: Path) -> None:
     assert error.why == "F libc: Fatal signal 11 (SIGSEGV)"
 
 
-def test_no_two_jobs_have_the_same_name(tmp_path: Path) -> None:
-    """Nobody takes one run for another in a farm's list, nor stops another's."""
-    farm = FakeFarm(carry_out)
-    for name in ("one", "two"):
-        list(device_on(farm, tmp_path / name).run_all((sample_request(tmp_path / "files"),)))
-    one, two = (job.name for job in farm.jobs)
-    assert one != two
-    assert re.fullmatch(r"ortrim-[0-9a-f]{12}", one)
-
-
 def test_the_longest_job_is_well_within_what_farms_allow() -> None:
     """With minutes to spare for what a farm counts besides: a job that a farm ends has no results at all."""
     longest = MOST_SECONDS + INSTALL_SECONDS
@@ -160,24 +136,6 @@ def test_a_run_that_the_app_did_not_leave_to_its_end(tmp_path: Path, end: dict[s
     """A limit that was not the run's own was that of all runs together."""
     request = sample_request(tmp_path / "files")
     assert error_of(run(tmp_path, leaving(ENDED | end), request)).code == reference
-
-
-def test_an_app_that_died_leaves_what_was_done(tmp_path: Path) -> None:
-    """The first run is answered, the second is said to be missing, and why."""
-    request = sample_request(tmp_path / "files")
-    _, (first, second) = ended(tmp_path, leaving(ENDED, complete=False), request, request)
-    assert output_of(first).status == "ok"
-    error = error_of(second)
-    assert (error.code, error.where) == ("farm-run-missing", WHERE)
-    assert error.what == "run 2 of 2 was not carried out"
-    assert "the app ended before it" in error.why
-
-
-def test_what_could_not_be_carried_out_has_the_apps_reason(tmp_path: Path) -> None:
-    """As when Gradle has stripped a library."""
-    request = sample_request(tmp_path / "files")
-    outcome = run(tmp_path, leaving(problem="libortrim_1.so is not what was sent"), request)
-    assert error_of(outcome).why == "libortrim_1.so is not what was sent"
 
 
 def test_a_phone_that_throttled_is_reported(tmp_path: Path) -> None:

@@ -1,16 +1,12 @@
 import io
 import logging
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import requests
-from hypothesis import given
-from hypothesis import strategies as st
 
 from loopback_service import LOST, Asked, LoopbackService, Reply
-from ortrim.base.command import stopped_by
 from ortrim.base.http import TransportError, same_origin
 from ortrim.devices.farm import (
     Upload,
@@ -54,16 +50,6 @@ def failure(url: str, path: Path, most_bytes: int = 10_000) -> TransportError:
     return caught.value
 
 
-def test_a_file_goes_and_comes(store: Store, tmp_path: Path) -> None:
-    """What is sent arrives with its length; what is fetched is the same."""
-    (tmp_path / "a").write_bytes(store.content * 700)
-    send_file(f"{store.address}/a?{SECRET}", tmp_path / "a", {"Content-Type": "x/y"})
-    assert store.asked[0].body == store.content * 700
-    assert (store.asked[0].headers["content-type"], store.asked[0].headers["content-length"]) == ("x/y", "700000")
-    fetch_file(f"{store.address}/a", tmp_path / "b", most_bytes=1000)
-    assert (tmp_path / "b").read_bytes() == store.content
-
-
 @pytest.mark.parametrize(
     ("reply", "status", "transient"),
     [
@@ -98,35 +84,6 @@ def test_the_disk_is_not_the_network(store: Store, tmp_path: Path) -> None:
         fetch_file(f"{store.address}/a", tmp_path / "absent" / "a", most_bytes=1)
     with pytest.raises(StorageError):
         send_file(f"{store.address}/a", tmp_path / "absent", {})
-
-
-def test_a_store_that_refuses(store: Store, tmp_path: Path) -> None:
-    """What a store does not take is told by its status."""
-    (tmp_path / "a").write_bytes(b"a")
-    store.faults["PUT"] = [Reply(status=403)]
-    with pytest.raises(TransportError, match="403"):
-        send_file(f"{store.address}/a", tmp_path / "a", {})
-
-
-def test_a_thread_that_is_asked_to_stop(store: Store, tmp_path: Path) -> None:
-    (tmp_path / "a").write_bytes(b"a")
-    stop = threading.Event()
-    stop.set()
-    with stopped_by(stop), pytest.raises(KeyboardInterrupt):
-        send_file(f"{store.address}/a", tmp_path / "a", {})
-    with stopped_by(stop), pytest.raises(KeyboardInterrupt):
-        fetch_file(f"{store.address}/a", tmp_path / "b", most_bytes=10_000)
-
-
-@given(st.binary(max_size=50), st.integers(1, 60))
-def test_an_upload_is_its_file(content: bytes, size: int) -> None:
-    """Whatever pieces it is read in, and whether it is read or gone through."""
-    assert b"".join(Upload(io.BytesIO(content), len(content))) == content
-    upload = Upload(io.BytesIO(content), len(content))
-    assert len(upload) == len(content)
-    pieces = list(iter(lambda: upload.read(size), b""))
-    assert b"".join(pieces) == content
-    assert all(len(piece) <= size for piece in pieces)
 
 
 def test_a_file_that_shrank() -> None:

@@ -28,13 +28,6 @@ def test_names(name: str, device: FirebaseDevice) -> None:
     assert named_device(name) == device
 
 
-def test_what_a_device_is_called_elsewhere() -> None:
-    """As gcloud's option, and as its folder in the bucket."""
-    device = named_device("MediumPhone.arm-34")
-    assert device.argument == "model=MediumPhone.arm,version=34,locale=en,orientation=portrait"
-    assert device.axis == "MediumPhone.arm-34-en-portrait"
-
-
 @pytest.mark.parametrize(
     "name", ["", "redfin", "redfin-", "-34", "a,version=33-34", "a b-34", "a/../b-34", "redfin-34\n"]
 )

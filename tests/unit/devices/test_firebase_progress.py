@@ -4,11 +4,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from ortrim.devices.farm import FarmJob
-from ortrim.devices.firebase import FirebaseDevice, MatrixProgress, matrix_arguments, time_limit
+from ortrim.devices.firebase import MatrixProgress, time_limit
 from ortrim.errors import NetworkError, VerifyError
 from recorded_gcloud import recorded
 from refusing import refused
@@ -56,13 +54,6 @@ def test_a_recorded_test() -> None:
     assert (progress.bucket, progress.matrix, progress.url) == ("test-lab-0a1b2c", "matrix-passed0", URL)
     assert not progress.uploading
     assert not progress.cancelled
-
-
-def test_a_lost_upload_is_known() -> None:
-    """A file was being sent when gcloud ended."""
-    progress = Heard().progress(recorded("upload-lost").stderr)
-    assert progress.uploading
-    assert not progress.place
 
 
 def test_a_test_that_may_have_been_created() -> None:
@@ -139,43 +130,6 @@ def test_what_is_left_of_a_test_that_was_stopped(said: str, told: str) -> None:
     assert heard.told[-1] == told
 
 
-def test_nothing_is_left_before_a_test_begins() -> None:
-    """And nothing is reported."""
-    heard = Heard()
-    heard.progress("Uploading [/a/app.apk] to Firebase Test Lab...").tell_what_is_left()
-    assert heard.told == ["uploading app.apk"]
-
-
-@given(st.text(max_size=200))
-def test_any_line_may_be_heard(line: str) -> None:
-    """A new gcloud may say anything."""
-    Heard().progress(line).check()
-
-
 def test_time_limits() -> None:
     """Whole seconds, and no less than a minute."""
     assert [time_limit(seconds) for seconds in (0.5, 60, 60.1, 900)] == [60, 60, 61, 900]
-
-
-@pytest.mark.parametrize("bucket", ["", "ours"])
-def test_what_gcloud_is_reported(bucket: str) -> None:
-    """One attempt, no video, nobody logged in; a bucket only when it is the user's own."""
-    device = FirebaseDevice(model="MediumPhone.arm", version="34")
-    arguments = matrix_arguments(
-        Path("/w/app.apk"),
-        Path("/w/test.apk"),
-        device,
-        folder="kws-1",
-        bucket=bucket,
-        results="/sdcard/Download/ortrim",
-        seconds=600,
-    )
-    own = ("--results-bucket=ours",) if bucket else ()
-    assert arguments == (
-        *("firebase", "test", "android", "run", "--type=instrumentation", "--app=/w/app.apk", "--test=/w/test.apk"),
-        "--device=model=MediumPhone.arm,version=34,locale=en,orientation=portrait",
-        *("--results-dir=kws-1", *own, "--directories-to-pull=/sdcard/Download/ortrim"),
-        "--environment-variables=additionalTestOutputDir=/sdcard/Download/ortrim,no-isolated-storage=true",
-        *("--timeout=600s", "--num-flaky-test-attempts=0", "--no-record-video", "--no-performance-metrics"),
-        *("--no-auto-google-login", "--format=json"),
-    )

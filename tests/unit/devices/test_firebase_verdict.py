@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from ortrim.base.command import Completed
 from ortrim.devices.firebase import verdict
-from ortrim.errors import Diagnostic, ExitCode
+from ortrim.errors import Diagnostic
 from recorded_gcloud import recorded
 from refusing import refused
 
@@ -34,41 +34,9 @@ def test_verdicts_of_the_instrumentation(name: str, expected: tuple[bool, str]) 
     assert verdict(recorded(name), WHERE) == expected
 
 
-@pytest.mark.parametrize(
-    ("name", "reference"),
-    [
-        ("timed-out", "farm-timeout"),
-        ("not-installed", "farm-unsupported"),
-        ("skipped-architecture", "farm-unsupported"),
-        ("unsupported", "farm-unsupported"),
-        ("inconclusive", "farm-inconclusive"),
-        ("no-outcome", "farm-inconclusive"),
-        ("inconclusive-infrastructure", "farm-failed"),
-        ("infrastructure", "farm-failed"),
-        ("inconclusive-aborted", "farm-cancelled"),
-        ("invalid", "farm-refused"),
-        ("invalid-quota", "farm-quota"),
-    ],
-)
-def test_tests_without_a_verdict(name: str, reference: str) -> None:
-    """What the farm suffered is not what the library did."""
-    with pytest.raises(Diagnostic) as caught:
-        verdict(recorded(name), WHERE, url="https://console/m")
-    error = caught.value
-    assert (error.code, error.where, error.exit_code) == (reference, WHERE, ExitCode.VERIFY)
-    assert error.why
-    assert error.hint
-
-
 def test_gcloud_that_was_ended_by_somebody() -> None:
     error = refused(Diagnostic, verdict, ended(19, "", "Test matrix has been cancelled."), WHERE)
     assert error.code == "farm-cancelled"
-
-
-def test_a_lost_upload() -> None:
-    """It is known from before that files were on their way."""
-    error = refused(Diagnostic, verdict, recorded("upload-lost"), WHERE, uploading=True)
-    assert (error.code, error.exit_code) == ("farm-upload-lost", ExitCode.NETWORK)
 
 
 @pytest.mark.parametrize(

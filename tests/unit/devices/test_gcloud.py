@@ -4,8 +4,6 @@ import sys
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from ortrim.devices.firebase import SETTINGS, Gcloud, find_gcloud, without_secrets
 from ortrim.errors import ExitCode, ToolError
@@ -106,10 +104,3 @@ def test_a_test_is_cancelled_while_gcloud_speaks(tmp_path: Path) -> None:
     with pytest.raises(KeyboardInterrupt):
         gcloud.watch("run", on_output=on_output, check=lambda: None)
     assert heard[-1] == "Test matrix has been cancelled."
-
-
-@given(st.text(max_size=300))
-def test_any_text_may_be_looked_through(text: str) -> None:
-    """Twice is as good as once."""
-    once = without_secrets(text)
-    assert without_secrets(once) == once

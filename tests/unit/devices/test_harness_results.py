@@ -32,7 +32,6 @@ from ortrim.devices.harness import (
     told,
 )
 from ortrim.errors import ExitCode, StorageError, VerifyError
-from ortrim.parity.inputs import Case
 from ortrim.parity.runner import Repetition, RunRequest
 
 CONTENT = HarnessContent(requests='{"runs": []}', libraries={}, assets={})
@@ -60,25 +59,11 @@ def test_results_are_read_back(tmp_path: Path) -> None:
     assert (host.thermal_before, host.thermal_after, host.battery_celsius) == (0, 2, 39.1)
 
 
-def test_an_emulator_is_known(tmp_path: Path) -> None:
-    """By its hardware, as over adb."""
-    facts = PHONE | {"properties": PHONE["properties"].replace("shiba", "ranchu")}
-    write_results(tmp_path, CONTENT, facts=facts, facts_after=facts)
-    assert read_results(tmp_path, CONTENT, "firebase:x").host.kind == "emulator"
-
-
 def test_an_app_that_died_has_told_of_the_device_before(tmp_path: Path) -> None:
     """Its facts from the beginning are all there is."""
     write_results(tmp_path, CONTENT, complete=False, facts_after={})
     results = read_results(tmp_path, CONTENT, "firebase:x")
     assert (results.complete, results.host.model) == (False, "Google Pixel 8")
-
-
-def test_a_device_that_says_nothing_of_itself(tmp_path: Path) -> None:
-    """Is not known, and that is all."""
-    write_results(tmp_path, CONTENT, facts={}, facts_after={})
-    host = read_results(tmp_path, CONTENT, "firebase:x").host
-    assert (host.model, host.memory_bytes, host.thermal_before) == ("", 0, None)
 
 
 @pytest.mark.parametrize("kind", ["nothing", "folder", "link"])
@@ -119,35 +104,6 @@ def test_what_is_not_our_file(tmp_path: Path, text: str) -> None:
     error = refused(tmp_path)
     assert error.code == "farm-results-unreadable"
     assert len(error.why.splitlines()) <= 3
-
-
-@pytest.mark.parametrize(
-    "changes",
-    [
-        {"runs": None},
-        {"runs": [{}]},
-        {"runs": [RUN | {"how": "well"}]},
-        {"runs": [RUN | {"code": "0x0"}]},
-        {"runs": [RUN | {"stderr": None}]},
-        {"facts": {"cpu": 3}},
-        {"facts": []},
-        {"requests_sha256": 7},
-        {"problem": None},
-    ],
-)
-def test_fields_of_another_type(tmp_path: Path, changes: dict[str, object]) -> None:
-    """None is taken for what it is not."""
-    write_results(tmp_path, CONTENT, **changes)
-    assert refused(tmp_path).code == "farm-results-unreadable"
-
-
-def test_results_cut_short(tmp_path: Path) -> None:
-    """At any place."""
-    write_results(tmp_path, CONTENT, runs=[RUN])
-    whole = (tmp_path / "results.json").read_text()
-    for length in range(0, len(whole), 40):
-        (tmp_path / "results.json").write_text(whole[:length])
-        assert refused(tmp_path).code == "farm-results-unreadable"
 
 
 def test_results_without_an_end(tmp_path: Path) -> None:
@@ -260,18 +216,6 @@ def test_the_same_requests_give_the_same_bytes(tmp_path: Path) -> None:
     assert here.requests == there.requests
 
 
-def test_equal_files_are_carried_once(request_here: RunRequest, tmp_path: Path) -> None:
-    """Two cases with the same input need one asset, and two places on the device."""
-    other = tmp_path / "other"
-    other.mkdir()
-    (other / "input_000.npy").write_bytes((request_here.cases[0].folder / "input_000.npy").read_bytes())
-    (other / "input_001.npy").write_bytes(b"and another")
-    cases = (*request_here.cases, Case(name="other", folder=other, digest="e"))
-    content = harness_content((replace(request_here, cases=cases),))
-    assert len(content.assets) == 3
-    assert len(json.loads(content.requests)["contents"]) == 4
-
-
 def test_a_file_that_is_gone(request_here: RunRequest) -> None:
     """Is named, with the storage's exit code."""
     request_here.model.unlink()
@@ -322,12 +266,6 @@ def test_of_many_crashes_the_last_lines_are_reported(tmp_path: Path) -> None:
     assert max(map(len, lines)) == 200
 
 
-def test_a_log_without_a_crash(tmp_path: Path) -> None:
-    """Nor is there one in a log that did not come."""
-    (tmp_path / "device.log").write_text("all is well\n")
-    assert (crash(tmp_path / "device.log"), crash(tmp_path / "absent")) == ("", "")
-
-
 BEFORE = "11-21 13:20:32.123  1234  1240 I ORTRIM  : "
 """What Android's log puts before a line."""
 NINE = b"x" * PART_BYTES * 9
@@ -351,19 +289,6 @@ def test_lines_of_others_and_repeated_lines_do_no_harm(
     lines = [*parts, *parts, *others]
     chance.shuffle(lines)
     assert decode([*lines, end]) == payload
-
-
-@given(st.lists(noise, max_size=20))
-def test_a_log_without_results(lines: list[str]) -> None:
-    assert decode(lines) is None
-
-
-@given(payloads.filter(bool), st.data())
-def test_a_lost_line_is_noticed(payload: bytes, data: st.DataObject) -> None:
-    lines = list(encode(payload))
-    del lines[data.draw(st.integers(0, len(lines) - 1))]
-    with pytest.raises(BrokenTransport):
-        decode(lines)
 
 
 @given(payloads.filter(bool), st.data())
@@ -414,11 +339,6 @@ def test_what_is_wrong_is_said(lines: list[str], words: str) -> None:
     """A log that holds less than all says what it lacks."""
     with pytest.raises(BrokenTransport, match=words):
         decode(lines)
-
-
-def test_a_line_fits_into_a_log() -> None:
-    """Android cuts lines of the log after some 4,000 bytes."""
-    assert max(len(line) for line in encode(bytes(PART_BYTES * 3))) < 3100
 
 
 def test_nothing_is_taken_from_a_claim() -> None:

@@ -1,14 +1,9 @@
-import gzip
-import signal
 import tempfile
-import threading
-import time
 from pathlib import Path
 
 import pytest
 
-from fake_machine import answer_of, fake_qemu, fake_tool
-from initramfs import read_archive
+from fake_machine import fake_qemu
 from ortrim.base.tools import InstalledTool
 from ortrim.devices import qemu as subject
 from ortrim.devices.machine_files import read_answer, regular
@@ -44,18 +39,6 @@ def alive(place: Path) -> list[str]:
         if str(place) in words:
             found.append(words)
     return found
-
-
-def test_a_machine_that_does_its_work(tmp_path: Path, temporary: Path) -> None:
-    """Its answer and its console come back; what it was given is a gzip archive with our init; nothing stays."""
-    tool = fake_qemu(tmp_path / "qemu", answer=answer_of({"0": b"said"}), console="hello\r\n")
-    done = booted(tool)
-    assert (done.answer.exit_codes, dict(done.answer.files or {})) == ((0,), {"0": b"said"})
-    assert (done.console, done.timed_out, done.out_of_memory, done.panic) == ("hello\n", False, "", "")
-    given = read_archive(gzip.decompress((tmp_path / "qemu" / "initrd").read_bytes()))
-    assert {"init", "bin", "bin/x", "proc", "sys", "dev", "out", "payload"} <= {entry.name for entry in given}
-    assert (tmp_path / "qemu" / "folder").read_text().startswith(str(temporary))
-    assert list(temporary.iterdir()) == []
 
 
 def test_the_command_line() -> None:
@@ -107,12 +90,6 @@ def test_garbage_from_a_machine(tmp_path: Path, temporary: Path, answer: bytes) 
     assert list(temporary.iterdir()) == []
 
 
-def test_a_qemu_that_writes_nothing(tmp_path: Path) -> None:
-    """Neither answer nor console need be there."""
-    done = booted(fake_tool(tmp_path / "qemu", "exit 0"))
-    assert (done.answer.begun, done.console) == (0, "")
-
-
 def test_a_qemu_that_is_gone(tmp_path: Path, temporary: Path) -> None:
     """A program that was removed since it was found is a missing tool."""
     tool = fake_qemu(tmp_path / "qemu")
@@ -127,27 +104,6 @@ def test_no_room_for_the_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "file"))
     with pytest.raises(StorageError):
         booted(fake_qemu(tmp_path / "qemu"))
-
-
-def test_being_interrupted_ends_the_machine(tmp_path: Path, temporary: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever stops ortrim stops qemu too."""
-    tool = fake_qemu(tmp_path / "qemu", then="sleep 600")
-    started = threading.Event()
-
-    def interrupt() -> None:
-        while not (tmp_path / "qemu" / "initrd").exists():
-            time.sleep(0.01)
-        started.set()
-        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
-
-    thread = threading.Thread(target=interrupt)
-    thread.start()
-    with pytest.raises(KeyboardInterrupt):
-        booted(tool)
-    thread.join()
-    assert started.is_set()
-    assert alive(tmp_path / "qemu") == []
-    assert list(temporary.iterdir()) == []
 
 
 @pytest.mark.parametrize(

@@ -3,10 +3,8 @@
 That Xcode takes it is for the workflow's job on a Mac to prove.
 """
 
-import json
 import plistlib
 import re
-import time
 import xml.etree.ElementTree as ET
 from collections.abc import Iterator
 from dataclasses import replace
@@ -19,7 +17,7 @@ import pytest
 from ortrim.base.files import shipped_folder
 from ortrim.devices.harness import PROJECT_ASSET, REQUESTS_ASSET, HarnessContent
 from ortrim.devices.harness_projects import APP, RUNNER_FLAGS, PhoneHarness, find_app, make_phone_harness
-from ortrim.errors import Diagnostic, ExitCode, PackageError, StorageError
+from ortrim.errors import Diagnostic, ExitCode
 
 REQUESTS = '{"schema": "ortrim-requests/1", "runs": [{}, {}]}\n'
 TOKEN = re.compile(r'\s*(?://[^\n]*\n)?\s*("(?:[^"\\]|\\.)*"|[{}()=;,]|[\w$./+:-]+)')
@@ -80,10 +78,6 @@ def fixture_inputs(tmp_path: Path) -> PhoneHarness:
 @pytest.fixture(name="harness")
 def fixture_harness(inputs: PhoneHarness, tmp_path: Path) -> Path:
     return make_phone_harness(inputs, tmp_path / "harness")
-
-
-def content_of(folder: Path) -> dict[str, bytes]:
-    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
 def objects_of(harness: Path) -> dict[str, dict[str, Any]]:
@@ -211,46 +205,6 @@ def test_the_classes_that_are_named_are_there(harness: Path) -> None:
     assert "XCTClockMetric" in test
 
 
-def test_the_project_is_the_same_anywhere(harness: Path, inputs: PhoneHarness, tmp_path: Path) -> None:
-    """In another folder, at another time; no path of this machine is in it."""
-    other = make_phone_harness(inputs, tmp_path / "a b" / "other")
-    assert content_of(other) == content_of(harness)
-    assert str(tmp_path) not in str(content_of(harness))
-
-
-def test_making_it_again_spares_xcode_its_work(harness: Path, inputs: PhoneHarness) -> None:
-    """What is the same is not touched, what Xcode keeps stays, and what is not wanted any more goes."""
-    compiled(harness)
-    kept = harness / "Harness/libraries/libortrim_ab12.dylib"
-    before = kept.stat().st_mtime_ns
-    (harness / "Harness/libraries/libold.dylib").write_bytes(b"old")
-    time.sleep(0.01)
-    changed = replace(inputs.content, requests='{"runs": [{}]}')
-    make_phone_harness(replace(inputs, content=changed), harness)
-    assert not (harness / "Harness/libraries/libold.dylib").exists()
-    assert kept.stat().st_mtime_ns == before
-    assert (harness / APP / "Info.plist").is_file()
-    assert refused(harness).code == "phone-app-outdated"
-
-
-@pytest.mark.parametrize("name", ["../../evil.dylib", "/etc/evil.dylib", "a\nb.dylib"])
-def test_names_that_leave_the_project(inputs: PhoneHarness, tmp_path: Path, name: str) -> None:
-    """Are refused before anything is written."""
-    bad = replace(inputs.content, libraries={name: tmp_path / "built" / "library"})
-    with pytest.raises(PackageError) as caught:
-        make_phone_harness(replace(inputs, content=bad), tmp_path / "new")
-    assert caught.value.code == "bad-package-path"
-    assert not (tmp_path / "new").exists()
-
-
-def test_a_file_that_is_gone(inputs: PhoneHarness, tmp_path: Path) -> None:
-    """Is a diagnostic, and the project is not left looking finished."""
-    (tmp_path / "built" / "model").unlink()
-    with pytest.raises((StorageError, OSError)):
-        make_phone_harness(inputs, tmp_path / "new")
-    assert not list((tmp_path / "new").rglob("requests.json"))
-
-
 def test_the_app_is_found_where_xcode_leaves_it(harness: Path) -> None:
     """By the identifier that it has, which has the team in it."""
     compiled(harness)
@@ -288,8 +242,3 @@ def test_an_app_without_a_name(harness: Path, content: bytes) -> None:
     compiled(harness)
     (harness / APP / "Info.plist").write_bytes(content)
     assert refused(harness).code == "phone-app-missing"
-
-
-def test_requests_are_json(harness: Path) -> None:
-    """The app and the test read them with the system's own reader."""
-    assert json.loads((harness / "Harness" / REQUESTS_ASSET).read_text())["schema"] == "ortrim-requests/1"

@@ -1,5 +1,4 @@
 import dataclasses
-import gzip
 from pathlib import Path
 
 import pytest
@@ -18,9 +17,7 @@ from fake_machine import (
     fake_machine,
     fake_qemu,
     fake_tool,
-    hungry_qemu,
 )
-from initramfs import read_archive
 from ortrim.devices import qemu
 from ortrim.devices.qemu import LOWER_MIB, STEP_MIB, QemuSystem, least_memory, tries
 from ortrim.errors import VerifyError
@@ -39,59 +36,6 @@ def device_with(place: Path, answer: bytes = b"", console: str = "", then: str =
     return fake_machine(place, fake_qemu(place / "qemu", answer=answer, console=console, then=then))
 
 
-def test_a_run_comes_back_whole(tmp_path: Path, request_: RunRequest) -> None:
-    """The report is read, outputs land where they were asked for, and the machine has described itself."""
-    device = device_with(tmp_path, answer_of(GOOD_FILES))
-    output = device.run(request_)
-    assert output.cases[0].inference_ms == (1.5,)
-    assert (tmp_path / "outputs" / "only" / "output_000.npy").read_bytes() == b"the output"
-    facts = device.facts()
-    assert (facts.cpu, facts.kind, facts.memory_bytes, facts.page_bytes) == ("Cortex-A53", "vm", 226640 * 1024, 4096)
-    assert (facts.memory_meaningful, facts.time_meaningful, facts.cpu_features) == (True, False, ("asimd", "fp"))
-    assert (facts.os_version, facts.fingerprint) == ("Linux 6.12.107-cloud", "libc6 2.41-12")
-    assert "256 MiB" in facts.model
-    device.close()
-
-
-def test_the_machine_holds_what_the_runner_needs(tmp_path: Path, request_: RunRequest) -> None:
-    """The init runs the runner with the machine's paths; runner, library, model and inputs are there."""
-    device_with(tmp_path, answer_of(GOOD_FILES)).run(request_)
-    entries = {entry.name: entry for entry in read_archive(gzip.decompress((tmp_path / "qemu/initrd").read_bytes()))}
-    init = entries["init"].content.decode()
-    line = next(line for line in init.splitlines() if "--library" in line)
-    named = [word for word in line.split() if word.startswith("/payload/")]
-    assert str(tmp_path) not in line
-    assert all(word.lstrip("/") in entries for word in named)
-    assert "--outputs /out/saved" in line
-    assert entries[named[0].lstrip("/")].mode & 0o111
-    assert entries["bin/busybox"].content == b"shell"
-
-
-@pytest.mark.parametrize(
-    ("code", "files", "reference"),
-    [
-        (132, {}, "illegal-instruction"),
-        (139, {}, "runner-crashed"),
-        (134, {}, "runner-crashed"),
-        (137, {}, "runner-crashed"),
-        (3, {"0": b'{"message":"no such symbol"}'}, "library-refused"),
-        (7, {"0": b'{"message":"No space left on device"}'}, "output-unwritable"),
-        (1, {"0": b'{"message":"out of memory"}'}, "out-of-memory"),
-        (126, {}, "runner-not-startable"),
-        (127, {}, "runner-not-startable"),
-        (0, {"0": b"garbage"}, "runner-garbage"),
-        (0, {}, "runner-garbage"),
-    ],
-)
-def test_runners_that_end_badly(
-    tmp_path: Path, request_: RunRequest, code: int, files: dict[str, bytes], reference: str
-) -> None:
-    """A runner in a machine fails as it does anywhere, an illegal instruction in a way of its own."""
-    device = device_with(tmp_path, answer_of({**files, **FACTS}, [code]), "runner: load /payload/model\n")
-    assert run_refused(device, request_).code == reference
-    assert device.facts().cpu == "Cortex-A53"
-
-
 @pytest.mark.parametrize(
     ("answer", "console"),
     [
@@ -107,10 +51,6 @@ def test_too_little_memory_is_a_verdict(tmp_path: Path, request_: RunRequest, an
     error = run_refused(device_with(tmp_path, answer, console), request_)
     assert error.code == "out-of-memory"
     assert error.why.splitlines() == [console, "the machine has 256 MiB, of which its kernel takes about 30"]
-
-
-def test_a_kernel_that_complained_but_a_run_that_ended_well(tmp_path: Path, request_: RunRequest) -> None:
-    device_with(tmp_path, answer_of(GOOD_FILES), OUT_OF_MEMORY).run(request_)
 
 
 @pytest.mark.parametrize(
@@ -230,15 +170,6 @@ def test_bounds_and_progress() -> None:
     assert (found.enough_mib, found.too_little_mib) == (75, 74)
     assert told == [ceiling for ceiling, _ in found.tried]
     assert told[0] == 80
-
-
-def test_with_machines(tmp_path: Path) -> None:
-    """With the device itself: a machine that is killed for want of memory below a ceiling."""
-    device = fake_machine(tmp_path, hungry_qemu(tmp_path / "qemu", enough_mib=90))
-    found = least_memory(device, sample_request(tmp_path / "request"), model="tiny")
-    assert found.model == "tiny"
-    assert found.too_little_mib < 90 <= found.enough_mib
-    assert {said for _, said in found.tried} == {"enough", "out-of-memory"}
 
 
 @given(st.integers(LOWER_MIB + 2, 16384), st.integers(1, 50), st.data())

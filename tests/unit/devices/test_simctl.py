@@ -206,13 +206,6 @@ def test_ctrl_c_while_it_boots_leaves_none_behind(tmp_path: Path) -> None:
     assert [call.split()[1] for call in mac.calls] == ["list", "create", "shutdown", "delete"]
 
 
-def test_a_list_that_does_not_come(tmp_path: Path) -> None:
-    """Simctl's own words are passed on."""
-    mac = FakeXcrun(tmp_path / "mac", {"*": "echo 'CoreSimulatorService connection became invalid.' >&2; exit 1"})
-    error = unopened(mac)
-    assert (error.code, error.hint) == ("simulator-trouble", "restart the Mac")
-
-
 def test_what_cannot_be_made(tmp_path: Path) -> None:
     """Without an identifier that could be one, nothing is booted."""
     mac = simulators(tmp_path / "mac", empty_list(tmp_path), create="echo '--help me'")

@@ -36,17 +36,6 @@ def words_of(calls: Path) -> list[str]:
     return calls.read_text().splitlines()
 
 
-def test_host_keys_are_never_taken_on_trust(calls: Path) -> None:
-    """Nothing is asked, and nothing in the user's check of host keys is changed."""
-    client = SshClient("board")
-    client.connect()
-    client.script("true", 5)
-    client.close()
-    words = words_of(calls)
-    assert "BatchMode=yes" in words
-    assert not any("StrictHostKeyChecking" in word or "KnownHosts" in word for word in words)
-
-
 def test_one_connection_is_shared(calls: Path, short: Path) -> None:
     """All commands go by one socket, in a folder that goes when the connection is closed."""
     client = SshClient("u@board", Path("/my/config"))

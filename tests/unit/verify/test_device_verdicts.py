@@ -1,11 +1,7 @@
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from ortrim.errors import Diagnostic, ExitCode
 from ortrim.parity.measurements import OutputParity, Verdict
-from ortrim.report.content import diagnostic_of
-from ortrim.verify.judge import failed_device, overall, parity_of
+from ortrim.verify.judge import overall, parity_of
 
 PASS, FAIL, INCONCLUSIVE, NOT_JUDGED = Verdict.PASS, Verdict.FAIL, Verdict.INCONCLUSIVE, Verdict.NOT_JUDGED
 
@@ -47,16 +43,3 @@ def test_a_comparison_of_nothing_is_no_parity(found: list[Verdict], expected: Ve
         for verdict in found
     ]
     assert parity_of(outputs) is expected
-
-
-@given(st.tuples(*[st.text(max_size=20)] * 5), st.sampled_from(ExitCode))
-def test_a_diagnostic_survives_the_report(words: tuple[str, ...], code: ExitCode) -> None:
-    """Through a device's report and back it says the same, with the same code."""
-    reference, what, where, why, hint = words
-    error = Diagnostic(reference, what, where=where, why=why, hint=hint)
-    error.exit_code = code
-    report = failed_device("adb:1", "none", error)
-    assert report.failure is not None
-    found = diagnostic_of(report.failure)
-    assert (str(found), found.exit_code) == (str(error), code)
-    assert (report.verdict, report.host, report.baseline) == (Verdict.FAIL, None, "none")

@@ -179,10 +179,6 @@ def test_what_converting_changes_may_be_more_where_the_library_changes_nothing(
     assert verify_on(SavingDevice(make_output, (original, 2)), task_of).verdict is verdict
 
 
-def test_a_missed_budget_fails(device: SavingDevice, task: MakeTask) -> None:
-    assert verify_on(device, task(budgets=Budgets(p50_ratio=0.4))).verdict is Verdict.FAIL
-
-
 def test_a_deadline_is_in_every_run(device: SavingDevice, task: MakeTask) -> None:
     """The buildspec's, beside the runs that missed it."""
     report = verify_on(device, task(budgets=Budgets(deadline_ms=1.5)))
@@ -346,15 +342,6 @@ def test_without_any_baseline(emulated: SavingDevice, task: MakeTask) -> None:
     assert (report.baseline, [run.library for run in report.runs]) == ("none", ["ours"])
 
 
-def test_outputs_of_devices_are_kept_apart(emulated: SavingDevice, task: MakeTask, tmp_path: Path) -> None:
-    """Each device's outputs lie in a folder of its own."""
-    for name in ("qemu:cpu@64", "host"):
-        emulated.name = name
-        verify_on(emulated, task())
-        assert (tmp_path / "outputs" / device_folder(name) / "tiny" / "only" / "output_000.npy").is_file()
-    assert sorted(path.name for path in (tmp_path / "outputs").iterdir()) == ["host", "qemu_cpu@64"]
-
-
 @pytest.mark.parametrize(
     ("name", "folder"),
     [
@@ -516,11 +503,6 @@ def test_the_least_memory_of_a_machine_with_more(machine: QemuSystem, task: Make
     """A model that needs more than the usual machine has is tried with what was asked for."""
     report = verify_on(machine.with_memory(512), in_files(task(least_memory=True), tmp_path))
     assert report.least_memory[0].tried[0] == (512, "enough")
-
-
-def test_no_least_memory_where_there_is_no_ceiling(device: SavingDevice, task: MakeTask) -> None:
-    """Other devices beside a machine are verified as usual."""
-    assert verify_on(device, task(least_memory=True)).least_memory == ()
 
 
 def test_a_simulators_numbers_are_a_macs(

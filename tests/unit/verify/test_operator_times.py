@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from ortrim.errors import ExitCode, StorageError, VerifyError
+from ortrim.errors import ExitCode, VerifyError
 from ortrim.verify.operator_times import CUT_MICROSECONDS as CUT
 from ortrim.verify.operator_times import operator_times
 from refusing import refused
@@ -93,9 +93,3 @@ def test_a_trace_without_operators_is_a_diagnostic(tmp_path: Path, events: list[
     error = refused(VerifyError, times, tmp_path, *events)
     assert (error.code, error.exit_code) == ("trace-without-operators", ExitCode.VERIFY)
     assert error.where == "m.ort"
-
-
-def test_a_trace_that_is_gone_is_a_diagnostic(tmp_path: Path) -> None:
-    """Between the run and the reading."""
-    with pytest.raises(StorageError):
-        operator_times(tmp_path / "trace.json", "m.ort")

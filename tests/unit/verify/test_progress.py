@@ -6,13 +6,6 @@ from ortrim.verify.measure import DeviceRuns
 from ortrim.verify.target import AggregateProgress
 
 
-def test_one_device_speaks_for_itself() -> None:
-    """Its numbers are passed on, and its name is left out."""
-    told: list[tuple[int, int, str]] = []
-    AggregateProgress(lambda *words: told.append(words), 1).of("host")(1, 4, "parity of m")
-    assert told == [(1, 4, "parity of m")]
-
-
 def test_several_are_summed_up() -> None:
     """Each counts with what it said last, and one that has not begun as much as the other."""
     told: list[tuple[int, int, str]] = []

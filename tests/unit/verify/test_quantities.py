@@ -3,7 +3,7 @@ from collections.abc import Callable
 import pytest
 
 from ortrim.parity.runner import RunnerOutput
-from ortrim.verify.judge import latencies, load_time, missed_deadlines, peak_memory, size_of
+from ortrim.verify.judge import load_time, missed_deadlines
 from ortrim.verify.measure import Round, Rounds
 
 MakeOutput = Callable[..., RunnerOutput]
@@ -31,14 +31,6 @@ def test_an_interval_leaves_out_what_its_look_can_afford(
     assert (found.low - 1, count - found.high) == (under, over)
 
 
-def test_each_case_is_a_quantity_of_its_own(make_output: MakeOutput) -> None:
-    """Figures of one case never come from another's runs."""
-    turn = Round(ours=make_output(a=(1.0, 2.0, 9.0), b=(5.0, 5.0, 5.0)), baseline=make_output(a=4.0, b=4.0))
-    rounds = Rounds(model="m", rounds=(turn,))
-    found = latencies("slowest", rounds, lambda spread: spread.maximum)
-    assert [(one.case, one.ours.median, one.baseline) for one in found] == [("a", 9.0, 4.0), ("b", 5.0, 4.0)]
-
-
 def test_input_and_output_count_for_the_deadline(make_output: MakeOutput) -> None:
     """An application waits for the whole run, of which the samples here have 2 µs outside of the inference."""
     rounds = Rounds(model="m", rounds=(Round(ours=make_output(only=1.0), baseline=make_output(only=0.5)),))
@@ -51,11 +43,3 @@ def test_missed_deadlines_have_no_ratio(make_output: MakeOutput) -> None:
     rounds = Rounds(model="m", rounds=(Round(ours=make_output(only=3.0), baseline=make_output(only=2.0)),))
     (found,) = missed_deadlines(rounds, 1.0)
     assert (found.ours.median, found.baseline, found.ratio, found.unit) == (3, 3, None, "runs")
-
-
-def test_nothing_is_compared_without_a_baseline(make_output: MakeOutput) -> None:
-    """Neither its value nor a ratio is made up."""
-    alone = Rounds(model="m", rounds=(Round(ours=make_output(peak=7), baseline=None),))
-    found = peak_memory(alone)
-    assert (found.ours.median, found.baseline, found.ratio) == (7, None, None)
-    assert size_of("library", 5, 0).ratio is None

@@ -93,13 +93,6 @@ def test_files_that_are_no_npz(tmp_path: Path, content: bytes) -> None:
     assert refused(tmp_path / "data.npz", X).code == "bad-npz"
 
 
-def test_a_single_array_is_no_npz(tmp_path: Path) -> None:
-    """An .npy under the name of an .npz is refused: it has no names."""
-    np.save(tmp_path / "x.npy", np.ones(2))
-    (tmp_path / "x.npy").rename(tmp_path / "data.npz")
-    assert refused(tmp_path / "data.npz").code == "bad-npz"
-
-
 @pytest.mark.parametrize("name", ["absent.npz", "empty"])
 def test_missing_data(tmp_path: Path, name: str) -> None:
     """An absent file and a folder without inputs are the same diagnostic."""
@@ -146,10 +139,3 @@ def test_files_that_are_no_tensor(tmp_path: Path, content: bytes) -> None:
     """Empty and damaged files are one diagnostic."""
     (tmp_path / "input_0.pb").write_bytes(content)
     assert refused(tmp_path).code == "bad-test-data"
-
-
-def test_a_missing_file_of_a_data_set(tmp_path: Path) -> None:
-    write_tensor(tmp_path, "input_0.pb", np.ones((1, 2), np.float32))
-    error = refused(tmp_path)
-    assert error.code == "missing-input"
-    assert "'y'" in error.what

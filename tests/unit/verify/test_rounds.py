@@ -8,7 +8,7 @@ import pytest
 from ortrim.devices.device import ProgramDevice
 from ortrim.errors import VerifyError
 from ortrim.parity import measurements
-from ortrim.parity.runner import Repetition, RunnerOutput, RunRequest
+from ortrim.parity.runner import RunnerOutput, RunRequest
 from ortrim.verify.measure import DeviceRuns, Measurement, Measuring, OnProgress, Round, Rounds, carry_out, results
 
 MakeOutput = Callable[..., RunnerOutput]
@@ -54,37 +54,12 @@ def test_rounds_alternate_who_goes_first(make_output: MakeOutput) -> None:
     assert order == ["ours.so", "theirs.so", "theirs.so", "ours.so"] * 2
 
 
-def test_results_sum_up_all_rounds(make_output: MakeOutput) -> None:
-    """Loads come one from each process, latencies pooled from all."""
-    ours, baseline = results(measure(RecordingDevice(make_output), MEASUREMENT), 3.0)
-    assert (ours.library, baseline.library, ours.model) == ("ours", "baseline", "m")
-    assert (ours.load_ms.count, ours.load_ms.minimum, ours.load_ms.maximum) == (4, 1.0, 8.0)
-    (case,) = ours.cases
-    assert (case.inference_ms.count, case.inference_ms.p50, case.first_run_ms) == (12, 2.0, 5.0)
-    assert len(case.samples_ms) == 12
-
-
 def test_results_are_of_the_whole_rounds(make_output: MakeOutput) -> None:
     """A shorter round, made for one verdict, changes no figure of the report; waiting is no part of loading."""
     whole = Round(ours=replace(make_output(load=9.0), load_waited_ms=2.0), baseline=None)
     short = replace(whole, ours=make_output(load=99.0, peak=99), only=frozenset({"load"}))
     (found,) = results(Rounds(model="m", rounds=(whole,), shorter=(short,)), None)
     assert (found.load_ms.count, found.load_ms.p50, found.peak_rss_bytes.maximum) == (1, 7.0, 10_000_000)
-
-
-def test_each_round_is_announced(make_output: MakeOutput) -> None:
-    """A progress bar can follow."""
-    told: list[int] = []
-    measure(RecordingDevice(make_output), MEASUREMENT, lambda done, _total, _text: told.append(done))
-    assert sorted(set(told)) == [0, 1, 2, 3, 4]
-
-
-def test_a_crash_stops_the_measurement(make_output: MakeOutput) -> None:
-    """What the device raises is passed on, and nothing more is run."""
-    device = RecordingDevice(make_output, fail_at=3)
-    with pytest.raises(VerifyError):
-        measure(device, MEASUREMENT)
-    assert len(device.requests) == 3
 
 
 def test_without_a_baseline_ours_runs_alone(make_output: MakeOutput) -> None:
@@ -116,13 +91,3 @@ def test_memory_is_summed_up_where_it_is_known(make_output: MakeOutput) -> None:
     assert (both.loaded_rss_bytes.p50, both.inference_peak_rss_bytes.maximum) == (2, 5)
     (mixed,) = results(Rounds(model="m", rounds=(known, unknown)), None)
     assert (mixed.loaded_rss_bytes, mixed.inference_peak_rss_bytes) == (None, None)
-
-
-def test_where_the_peak_was_read_and_how_many_runs_came_before(make_output: MakeOutput) -> None:
-    """What a figure is worth depends on both."""
-    measurement = MEASUREMENT.repeated(Repetition(warmup=7), 1)
-    found = results(measure(RecordingDevice(make_output), measurement), None)
-    assert [(each.library, each.peak_source, each.warmup) for each in found] == [
-        ("ours", "VmHWM", 7),
-        ("baseline", "VmHWM", 7),
-    ]

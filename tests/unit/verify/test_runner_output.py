@@ -4,11 +4,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from ortrim.base.command import Completed
-from ortrim.buildspec.buildspec import SessionSettings
 from ortrim.errors import ExitCode, VerifyError
 from ortrim.models.refusals import LOCALE_HINT
 from ortrim.parity.inputs import Case
@@ -20,7 +17,6 @@ from ortrim.parity.runner import (
     out_of_memory,
     place_of,
     read_output,
-    runner_words,
 )
 
 REQUEST = RunRequest(
@@ -62,16 +58,6 @@ def test_a_model_is_named_as_people_call_it() -> None:
     assert (caught.value.code, caught.value.where) == ("model-refused", "ours.so with kws")
 
 
-def test_a_report_is_read() -> None:
-    """A real report comes back whole."""
-    output = read_output(completed(stdout=json.dumps(REPORT)), REQUEST)
-    assert (output.runtime_version, output.memory.peak_rss_bytes) == ("1.21.0", 30318592)
-    assert output.memory.inference_peak_rss_bytes == 29700096
-    assert output.cases[0].inference_ms == (0.084916, 0.085707)
-    assert output.cases[0].total_ms == pytest.approx((0.085987, 0.086699))
-    assert output.cases[0].outputs[1].shape == (2, 1, 128)
-
-
 def test_a_machine_without_proc_tells_less() -> None:
     """What the runner cannot know of its memory is null, and not nothing."""
     memory = REPORT["memory"] | {"opened_rss_bytes": None, "loaded_rss_bytes": None, "inference_peak_rss_bytes": None}
@@ -90,12 +76,6 @@ def test_each_exit_code_has_its_reference(code: int) -> None:
 def test_failures_without_words_show_what_was_printed(stdout: str) -> None:
     """When there is no report of the failure, the last lines of the error output stand in for it."""
     assert refused(completed(4, stdout, "first\nlast\n")).why == "first\nlast"
-
-
-def test_unknown_exit_codes_are_reported() -> None:
-    """An exit code of another program's is a failure of its own kind."""
-    error = refused(completed(77))
-    assert (error.code, error.what) == ("runner-failed", "exit code 77")
 
 
 @pytest.mark.parametrize(
@@ -216,12 +196,6 @@ def test_what_is_no_report_is_garbage(kind: str) -> None:
     assert refused(completed(stdout=GARBAGE[kind])).code == "runner-garbage"
 
 
-@given(text=st.text())
-def test_no_text_surprises_the_reader(text: str) -> None:
-    """Any output is a report or a diagnostic."""
-    assert refused(completed(stdout=text)).code == "runner-garbage"
-
-
 @pytest.mark.parametrize(("trace", "reference"), [(None, "trace-missing"), ("[{", "trace-unreadable")])
 def test_a_trace_that_was_asked_for_is_looked_at(tmp_path: Path, trace: str | None, reference: str) -> None:
     """A good report without the trace, or with one that nothing opens, is not the end of a good run."""
@@ -232,16 +206,3 @@ def test_a_trace_that_was_asked_for_is_looked_at(tmp_path: Path, trace: str | No
     with pytest.raises(VerifyError) as caught:
         read_output(done, dataclasses.replace(request, trace=True))
     assert caught.value.code == reference
-
-
-def test_the_command_line_names_every_setting() -> None:
-    """Nothing that could differ between two libraries is left to a default of theirs."""
-    session = SessionSettings(
-        load="map", inter_op_threads=2, optimization_level="none", configuration=(("session.x", "1"),)
-    )
-    words = runner_words(dataclasses.replace(REQUEST, session=session, outputs=Path("/out"), trace=True))
-    assert " ".join(words) == (
-        "/runner --library /lib/ours.so --model /m.ort --case a=/cases/a --runs 200 --warmup 10 --seconds 1 --load map"
-        " --threads 1 --inter-op-threads 2 --allow-spinning 0 --arena 1 --memory-pattern 1 --optimization-level none"
-        " --config session.x=1 --outputs /out --trace 1"
-    )

@@ -3,8 +3,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 from ortrim.errors import ExitCode, StorageError, VerifyError
 from ortrim.parity.runner import check_trace
@@ -26,12 +24,6 @@ def refused(path: Path) -> VerifyError:
         check_trace(path, "ours.so with m.ort")
     assert (caught.value.exit_code, caught.value.where) == (ExitCode.VERIFY, "ours.so with m.ort")
     return caught.value
-
-
-def test_a_recorded_trace_is_one(tmp_path: Path) -> None:
-    """What ONNX Runtime writes is taken."""
-    (tmp_path / "trace.json").write_text(RECORDED)
-    check_trace(tmp_path / "trace.json", "here")
 
 
 def test_a_trace_that_is_not_there(tmp_path: Path) -> None:
@@ -75,11 +67,3 @@ def test_a_trace_that_cannot_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyP
     with pytest.raises(StorageError) as caught:
         check_trace(tmp_path / "trace.json", "here")
     assert caught.value.code == "storage-failed"
-
-
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(content=st.binary())
-def test_no_bytes_surprise_the_reader(tmp_path: Path, content: bytes) -> None:
-    """Whatever another machine sends, the end is a diagnostic."""
-    (tmp_path / "trace.json").write_bytes(content)
-    assert refused(tmp_path / "trace.json").code == "trace-unreadable"

@@ -21,7 +21,7 @@ from ortrim.parity.random_numbers import without_draws
 from ortrim.parity.reference import reference_outputs, shipped_outputs
 from ortrim.planning.planner import BLOCKS
 from ortrim.steps.parity import tolerances_for
-from ortrim.verify.verification import ModelUnderTest, changed_by_conversion
+from ortrim.verify.target import ModelUnderTest, changed_by_conversion
 
 Level = Literal["all", "extended", "basic", "disable"]
 LEVELS: Final[tuple[Level, ...]] = ("all", "extended", "basic", "disable")

@@ -38,7 +38,7 @@ from ortrim.platforms.android.jni import (
 )
 from ortrim.platforms.platform import Packaging, tensor_gates
 from ortrim.size.library import library_size
-from ortrim.verify.verification import Delivery
+from ortrim.verify.target import Delivery
 
 SYMBOLS_SUFFIX: Final = ".sym"
 GROUP: Final = "ortrim"

@@ -96,10 +96,7 @@ def test_the_library_is_apples(built: Built) -> None:
 def test_it_calls_nothing_that_apple_wants_a_reason_for(built: Built) -> None:
     """But what the privacy manifest declares."""
     (image,) = read_macho(built.library).images
-    assert set(used_categories(image.undefined)) == {
-        "NSPrivacyAccessedAPICategoryFileTimestamp",
-        "NSPrivacyAccessedAPICategorySystemBootTime",
-    }
+    assert set(used_categories(image.undefined)) == {"NSPrivacyAccessedAPICategoryFileTimestamp"}
 
 
 def test_it_is_small(built: Built) -> None:

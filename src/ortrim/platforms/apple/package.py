@@ -23,7 +23,7 @@ from ortrim.package.manifest import PackagedFile, PackageInputs
 from ortrim.package.package import PackagedLink, rendered
 from ortrim.parity.measurements import Gate
 from ortrim.platforms.apple import framework
-from ortrim.platforms.apple.arguments import SYMBOLS
+from ortrim.platforms.apple.arguments import SYMBOLS, is_cross_built
 from ortrim.platforms.apple.framework import (
     OBJECTIVE_C,
     PRIVACY_FILE,
@@ -34,6 +34,7 @@ from ortrim.platforms.apple.framework import (
     FrameworkLibrary,
 )
 from ortrim.platforms.apple.gates import ApplePromise, check_xcframework, require_sound_xcframework
+from ortrim.platforms.apple.sysroot import public_names
 from ortrim.platforms.apple.xcode import find_codesign, sign
 from ortrim.platforms.platform import Packaging
 from ortrim.verify.target import Delivery
@@ -395,4 +396,13 @@ def _promise(inputs: AppleInputs, made: ApplePackage) -> ApplePromise:
         version=manifest.ort_version,
         budgets=slice_budgets(inputs),
         package_swift=(made.swift_package / "Package.swift").read_text(encoding="utf-8"),
+        system_symbols=_system_symbols(inputs),
     )
+
+
+def _system_symbols(inputs: AppleInputs) -> frozenset[str]:
+    """Return all that cross-built libraries may import; nothing where Xcode has linked one."""
+    jobs = [part.inputs.job for part in inputs.parts]
+    if not all(map(is_cross_built, jobs)):
+        return frozenset()
+    return frozenset(name for job in jobs for name in public_names(job.toolchain.triple))

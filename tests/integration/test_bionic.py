@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from adb_builds import verified_demo
-from bionic_machine import bionic_machine, find_bionic
+from bionic_machine import bionic_machine, bionic_virtual_machine, find_bionic
 
 pytestmark = [
     pytest.mark.build,
@@ -35,3 +35,18 @@ def test_the_demo_is_verified_on_bionic(which: int, tmp_path: Path) -> None:
     of_memory = [part for part in found["comparisons"] if "RSS" in part["measure"]]
     if bionic.emulated:
         assert {part["verdict"] for part in of_memory} <= {"not judged"}
+
+
+@pytest.mark.needs("qemu-system-aarch64")
+def test_the_demo_is_verified_with_large_pages(tmp_path: Path) -> None:
+    """On a kernel with pages of 16 KB, which Android's newer phones have, every output is in parity."""
+    bionic = find_bionic()
+    assert bionic is not None
+    if bionic.abi != "arm64-v8a":
+        pytest.skip(f"the kernel is for arm64, and ORTRIM_BIONIC has {bionic.abi}")
+    with bionic_virtual_machine(bionic) as machine:
+        found = verified_demo(machine.client, machine.serial, f"android-{bionic.abi}", tmp_path / "output")
+    assert (found["verdict"], found["failure"]) == ("pass", None)
+    assert {output["verdict"] for output in found["parity"]} == {"pass"}
+    host = found["host"]
+    assert (host["page_bytes"], host["kind"], host["time_meaningful"]) == (16384, "emulator", False)

@@ -5,7 +5,7 @@ import shutil
 import socket
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +18,7 @@ from ortrim.base.command import Completed
 from ortrim.base.tools import EMULATIONS, Program
 from ortrim.devices.adb import find_adb
 from ortrim.devices.machine_files import Entry, compress, folder, link, regular, with_folders, write_archive
-from ortrim.sources.root_file_systems import machine_parts
+from ortrim.sources.root_file_systems import KERNEL_PACKAGE, machine_parts
 
 DAEMON: Final = "usr/lib/android-sdk/platform-tools/adbd"
 PROGRAMS: Final = (DAEMON, "usr/bin/mksh-static", "usr/bin/toybox")
@@ -69,13 +69,20 @@ class AdbVirtualMachine:
 
 @contextmanager
 def adb_virtual_machine(
-    *, cpu: str = "cortex-a76", memory_mib: int = 384, disk_mib: int = 192
+    *,
+    cpu: str = "cortex-a76",
+    memory_mib: int = 384,
+    disk_mib: int = 192,
+    package: str = KERNEL_PACKAGE,
+    more: Sequence[Entry] = (),
 ) -> Iterator[AdbVirtualMachine]:
+    """Run the machine, with a package's kernel and with more files."""
+    kernel = network_kernel(package)
     place = Path(tempfile.mkdtemp(prefix="ortrim-adb-", dir="/tmp"))
     try:
-        (place / "initrd").write_bytes(compress(write_archive(_entries(disk_mib))))
+        (place / "initrd").write_bytes(compress(write_archive(_entries(disk_mib, kernel, more))))
         port = _free_port()
-        with _started(_words(cpu, memory_mib, port), place) as process, _client(place) as client:
+        with _started(_words(cpu, memory_mib, port, kernel), place) as process, _client(place) as client:
             serial = f"127.0.0.1:{port}"
             machine = AdbVirtualMachine(client=client, serial=serial, folder=place, process=process)
             until(lambda: _answers(machine), f"the machine does not answer, see {place}/console", START_SECONDS)
@@ -84,7 +91,7 @@ def adb_virtual_machine(
         shutil.rmtree(place)
 
 
-def _entries(disk_mib: int) -> tuple[Entry, ...]:
+def _entries(disk_mib: int, kernel: Path, more: Sequence[Entry]) -> tuple[Entry, ...]:
     root = android_root("aarch64")
     init = INIT.format(disk_mib=disk_mib, modules=" ".join(MODULES), daemon=DAEMON)
     libraries = [path for path in (root / LIBRARIES).rglob("*.so*") if "gconv" not in path.parts]
@@ -92,7 +99,7 @@ def _entries(disk_mib: int) -> tuple[Entry, ...]:
     return with_folders([
         regular("init", init.encode(), executable=True),
         regular("busybox", shell.read_bytes(), executable=True),
-        *(regular(name, (network_kernel() / name).read_bytes()) for name in MODULES),
+        *(regular(name, (kernel / name).read_bytes()) for name in MODULES),
         *(regular(name, (root / name).read_bytes(), executable=True) for name in PROGRAMS),
         *(_library(path, path.relative_to(root).as_posix()) for path in libraries),
         link("lib", "usr/lib"),
@@ -100,6 +107,7 @@ def _entries(disk_mib: int) -> tuple[Entry, ...]:
         link("usr/lib/ld-linux-aarch64.so.1", "aarch64-linux-gnu/ld-linux-aarch64.so.1"),
         link("system/bin/sh", "/usr/bin/mksh-static"),
         *(link(f"system/bin/{name}", "/usr/bin/toybox") for name in TOYBOX),
+        *more,
         *map(folder, ROOMS),
     ])  # fmt: skip
 
@@ -108,11 +116,11 @@ def _library(path: Path, name: str) -> Entry:
     return link(name, str(path.readlink())) if path.is_symlink() else regular(name, path.read_bytes(), executable=True)
 
 
-def _words(cpu: str, memory_mib: int, port: int) -> tuple[str, ...]:
+def _words(cpu: str, memory_mib: int, port: int, kernel: Path) -> tuple[str, ...]:
     return (
         *("qemu-system-aarch64", "-M", "virt", "-cpu", cpu, "-smp", "1", "-m", str(memory_mib)),
         *("-nodefaults", "-no-user-config", "-display", "none", "-no-reboot"),
-        *("-kernel", str(network_kernel() / "kernel"), "-initrd", "initrd"),
+        *("-kernel", str(kernel / "kernel"), "-initrd", "initrd"),
         *("-append", "console=ttyAMA0 quiet panic=-1"),
         *("-chardev", "file,id=console,path=console", "-serial", "chardev:console"),
         *("-netdev", f"user,id=net,restrict=on,hostfwd=tcp:127.0.0.1:{port}-10.0.2.15:5555"),

@@ -23,10 +23,13 @@ from pathlib import Path
 from typing import Final
 
 from adb_machine import AdbMachine, adb_machine
+from adb_virtual_machine import AdbVirtualMachine, adb_virtual_machine
 from android_root import android_root
+from network_kernel import LARGE_PAGES
 from ortrim.base.tools import EMULATIONS, require
 from ortrim.binaries.elf import machine_of, with_elf
 from ortrim.buildspec.targets import ABIS, Architecture
+from ortrim.devices.machine_files import regular
 
 VARIABLE: Final = "ORTRIM_BIONIC"
 CPU_VARIABLE: Final = "ORTRIM_BIONIC_CPU"
@@ -44,6 +47,8 @@ MASK: Final = b"\xff" * 7 + b"\x00" + b"\xff" * 8 + b"\xfe\xff\xff\xff"
 """Of these bytes, those that tell one architecture's programs; the system's version is left out, and a program's type
 is 2 or 3."""
 MEGABYTES: Final = 512
+VIRTUAL_MEMORY_MIB: Final = 768
+VIRTUAL_DISK_MIB: Final = 256
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,24 +97,43 @@ def find_bionic() -> Bionic | None:
 def bionic_machine(bionic: Bionic, cpu: str = "") -> Iterator[AdbMachine]:
     """Run the machine, as one of qemu's processors where it is emulated (by default qemu's own choice)."""
     emulator = require(EMULATIONS[bionic.architecture].user).path if bionic.emulated else None
-    shims = {"getprop": f"#!/system/bin/sh\ncat <<'END'\n{PROPERTIES.format(abi=bionic.abi)}END\n"}
     with tempfile.TemporaryDirectory(prefix="ortrim-bionic-", dir="/tmp") as temporary:
         root = Path(temporary) / "root"
         shutil.copytree(android_root(bionic.machine), root, symlinks=True)
-        libraries = root / "system" / LINKERS[bionic.linker.name]
-        libraries.mkdir()
-        for path in bionic.libraries:
-            shutil.copy(path, libraries)
-        shutil.copy(bionic.linker, root / "system" / "bin")
-        (root / "system" / "bin" / bionic.linker.name).chmod(0o755)
+        for name, source in _files(bionic).items():
+            (root / name).parent.mkdir(exist_ok=True)
+            shutil.copyfile(source, root / name)
+            (root / name).chmod(0o755)
         with adb_machine(
-            shims,
+            {"getprop": _getprop(bionic)},
             megabytes=MEGABYTES,
             root=root,
             emulator=_registration(root, emulator) if emulator else "",
             variables=f"QEMU_CPU={cpu}" if cpu else "",
         ) as found:
             yield found
+
+
+@contextmanager
+def bionic_virtual_machine(bionic: Bionic) -> Iterator[AdbVirtualMachine]:
+    """Run a whole arm64 machine, whose kernel has pages of 16 KB."""
+    files = [regular(name, path.read_bytes(), executable=True) for name, path in _files(bionic).items()]
+    files.append(regular("shims/getprop", _getprop(bionic).encode(), executable=True))
+    with adb_virtual_machine(
+        memory_mib=VIRTUAL_MEMORY_MIB, disk_mib=VIRTUAL_DISK_MIB, package=LARGE_PAGES, more=files
+    ) as machine:
+        yield machine
+
+
+def _files(bionic: Bionic) -> dict[str, Path]:
+    """Return what lies where on a phone."""
+    folder = f"system/{LINKERS[bionic.linker.name]}"
+    libraries = {f"{folder}/{path.name}": path for path in bionic.libraries}
+    return {f"system/bin/{bionic.linker.name}": bionic.linker, **libraries}
+
+
+def _getprop(bionic: Bionic) -> str:
+    return f"#!/system/bin/sh\ncat <<'END'\n{PROPERTIES.format(abi=bionic.abi)}END\n"
 
 
 def _registration(root: Path, emulator: Path) -> str:

@@ -1,4 +1,4 @@
-"""Debian's arm64 kernel with the modules of a network card under qemu, which are not built into it, fetched by apt."""
+"""Debian's arm64 kernels with the modules of a network card under qemu, not built into them, fetched by apt."""
 
 import json
 import lzma
@@ -14,20 +14,24 @@ from ortrim.sources.root_file_systems import KERNEL_HOST, KERNEL_PACKAGE, KERNEL
 
 MODULES: Final = ("failover.ko", "net_failover.ko", "virtio_net.ko")
 LAYOUT: Final = "1"
+LARGE_PAGES: Final = "linux-image-arm64-16k"
+"""A kernel whose pages have 16 KB, as those of Android's newer phones."""
+PATTERNS: Final = {KERNEL_PACKAGE: KERNEL_PATTERN, LARGE_PAGES: r"linux-image-[0-9][a-z0-9.+-]*-arm64-16k"}
 
 
-def network_kernel() -> Path:
+def network_kernel(package: str = KERNEL_PACKAGE) -> Path:
     """Return a folder with `kernel`, the modules, and `packages.json`: names, versions and digests of the packages."""
-    folder = cache_folder("test-roots") / f"{SUITE}-network-kernel-{KERNEL_HOST}-{LAYOUT}"
-    publish_folder(folder, _make)
+    name = "network-kernel" if package == KERNEL_PACKAGE else f"network-{package}"
+    folder = cache_folder("test-roots") / f"{SUITE}-{name}-{KERNEL_HOST}-{LAYOUT}"
+    publish_folder(folder, lambda temporary: _make(temporary, package))
     return folder
 
 
-def _make(folder: Path) -> None:
+def _make(folder: Path, package: str) -> None:
     came: list[dict[str, Any]] = []
 
-    def accept(package: DebianPackage, file: Path) -> None:
-        came.append(asdict(package))
+    def accept(found: DebianPackage, file: Path) -> None:
+        came.append(asdict(found))
         archive = folder / "data.tar"
         write_data_archive(file, archive)
         with tarfile.open(archive) as content:
@@ -35,8 +39,8 @@ def _make(folder: Path) -> None:
                 _take(content, member, folder)
         archive.unlink()
 
-    depended = {KERNEL_PACKAGE: KERNEL_PATTERN}
-    request = PackageRequest(names=(KERNEL_PACKAGE,), suite=SUITE, architecture=KERNEL_HOST, depended=depended)
+    depended = {package: PATTERNS[package]}
+    request = PackageRequest(names=(package,), suite=SUITE, architecture=KERNEL_HOST, depended=depended)
     fetch_packages(request, accept)
     (folder / "packages.json").write_text(json.dumps(came, indent=1))
     assert {path.name for path in folder.iterdir()} >= {"kernel", *MODULES}

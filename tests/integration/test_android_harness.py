@@ -24,7 +24,7 @@ from ortrim.cli.options import request_from
 from ortrim.devices.device import Outcome
 from ortrim.devices.farm import FarmDevice, FarmJob, FarmRun, Tell
 from ortrim.devices.harness import decode, harness_content, read_results
-from ortrim.devices.harness_projects import HarnessInputs, make_harness
+from ortrim.devices.harness_projects import make_harness
 from ortrim.parity.inputs import load_array
 from ortrim.parity.measurements import Verdict
 from ortrim.parity.runner import Repetition, RunRequest
@@ -287,7 +287,7 @@ def test_it_asks_android_for_no_more_than_android_6_has(jdk: Jdk, tmp_path: Path
 def test_the_manifest_is_taken_by_androids_own_tool(requested: Requested, tmp_path: Path) -> None:
     """As Gradle hands it over: with the package's name and the levels in it."""
     content = harness_content((requested("good"),))
-    project = make_harness(HarnessInputs(content=content, abi="arm64-v8a", api=24), tmp_path / "project")
+    project = make_harness(content, tmp_path / "project", abi="arm64-v8a", api=24)
     text = (project / "app/src/main/AndroidManifest.xml").read_text()
     (tmp_path / "AndroidManifest.xml").write_text(text.replace("<manifest ", '<manifest package="ortrim.harness" '))
     words = ("--manifest", tmp_path / "AndroidManifest.xml", "-I", framework(), "--min-sdk-version", "24")

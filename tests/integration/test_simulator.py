@@ -19,7 +19,7 @@ from ortrim.base.tools import find_xcrun
 from ortrim.buildspec.targets import TARGETS
 from ortrim.devices.devicectl import phone_content
 from ortrim.devices.harness import HarnessContent
-from ortrim.devices.harness_projects import PhoneHarness, make_phone_harness
+from ortrim.devices.harness_projects import make_phone_harness
 from ortrim.devices.host import MacHost
 from ortrim.devices.kinds import on_mac_of
 from ortrim.devices.simctl import SIMCTL, SimulatorDevice, list_simulators, open_simulator
@@ -108,9 +108,9 @@ def test_a_hanging_runner_is_ended_in_a_simulator(simulator: SimulatorDevice, pr
 def test_a_simulator_is_left_as_it_was_found() -> None:
     """One that was shut down is shut down again."""
     xcrun = find_xcrun(SIMCTL)
-    before = {each.udid for each in list_simulators(xcrun, ARCHITECTURE).ready if each.booted}
+    before = {each.udid for each in list_simulators(xcrun, ARCHITECTURE) if each.booted}
     open_simulator("", ARCHITECTURE).close()
-    assert {each.udid for each in list_simulators(xcrun, ARCHITECTURE).ready if each.booted} == before
+    assert {each.udid for each in list_simulators(xcrun, ARCHITECTURE) if each.booted} == before
 
 
 def test_a_run_on_the_mac_itself(tmp_path: Path) -> None:
@@ -123,14 +123,8 @@ def test_xcode_compiles_the_app_and_its_test(programs: Path, tmp_path: Path) -> 
     """For a simulator, which needs no signature."""
     request = fake_request(tmp_path, programs, "good")
     content: HarnessContent = phone_content((replace(request, outputs=None), request))
-    inputs = PhoneHarness(
-        content=content,
-        headers={path.name: path for path in headers().glob("*.h")},
-        architecture=ARCHITECTURE,
-        minimum=MINIMUM,
-        linked=False,
-    )
-    harness = make_phone_harness(inputs, tmp_path / "harness")
+    place = tmp_path / "harness"
+    harness = make_phone_harness(content, place, headers=headers(), architecture=ARCHITECTURE, minimum=MINIMUM)
     done = run(
         (
             *("xcodebuild", "build-for-testing", "-project", "Harness.xcodeproj", "-scheme", "Harness"),

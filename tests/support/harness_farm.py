@@ -32,13 +32,12 @@ Work = Callable[[HarnessContent, Path], object]
 
 
 class FakeFarm:
-    """A farm without an account; `passed` is what it says of every run, and `log` what it keeps of each."""
+    """A farm without an account; `log` is what it keeps of every run."""
 
     name = "firebase"
 
     def __init__(self, work: Work) -> None:
         self.work = work
-        self.passed = True
         self.log: Path | None = None
         self.jobs: list[FarmJob] = []
         self.contents: list[HarnessContent] = []
@@ -56,7 +55,7 @@ class FakeFarm:
         except Diagnostic:
             job.destination.rmdir()
             raise
-        return FarmRun(passed=self.passed, device=DEVICE, folder=job.destination, log=self.log, url=URL, seconds=1.0)
+        return FarmRun(device=DEVICE, folder=job.destination, log=self.log, url=URL)
 
 
 def carry_out(content: HarnessContent, folder: Path, facts: Mapping[str, str] = PHONE) -> dict[str, Any]:

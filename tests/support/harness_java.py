@@ -13,7 +13,7 @@ from ortrim.base.command import Completed, run
 from ortrim.base.files import shipped_folder
 from ortrim.devices.farm import FarmJob, FarmRun, Tell
 from ortrim.devices.harness import HarnessApks, HarnessContent
-from ortrim.devices.harness_projects import APK, TEST_APK, HarnessInputs, find_apks, make_harness
+from ortrim.devices.harness_projects import APK, TEST_APK, find_apks, make_harness
 from ortrim.errors import SourcesError
 from ortrim.platforms.android.jni import Jdk
 from ortrim.sources.debian import DebianPackage, PackageRequest, fetch_packages
@@ -197,7 +197,7 @@ class JavaFarm:
         self.printed = ""
 
     def make_apks(self, content: HarnessContent) -> HarnessApks:
-        project = make_harness(HarnessInputs(content=content, abi=ABI, api=24), self.folder / "project")
+        project = make_harness(content, self.folder / "project", abi=ABI, api=24)
         pack(project)
         return find_apks(project)
 
@@ -207,7 +207,7 @@ class JavaFarm:
         done = self.harness.run(assets, native, self.folder / "phone" / "work", job.destination, thermal=self.thermal)
         assert done.returncode in {0, 1}, done.stderr
         self.printed = done.stdout
-        return FarmRun(passed=done.returncode == 0, device="", folder=job.destination, log=None, url="", seconds=1.0)
+        return FarmRun(device="", folder=job.destination, log=None, url="")
 
 
 def pack(project: Path) -> None:

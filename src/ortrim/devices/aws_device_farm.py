@@ -11,7 +11,6 @@ import math
 import shlex
 import shutil
 import tempfile
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
@@ -53,31 +52,44 @@ UNREACHABLE: Final = frozenset({"HTTPClientError", "ConnectionError", "EndpointC
 MOST_LETTERS: Final = 300
 
 
-def refusal(code: str, status: int, message: str, where: str) -> Diagnostic | Transient:  # noqa: PLR0911 - a table
+FAULTS: Final[Mapping[str, tuple[str, str, str]]] = {
+    **dict.fromkeys(REFUSED, ("farm-credentials", "AWS refuses the credentials", SIGN_IN)),
+    **dict.fromkeys(
+        ("NotEligibleException", "ServiceAccountException"),
+        (
+            "farm-project",
+            "the account cannot use Device Farm",
+            "open Device Farm once in AWS's console, which sets up the account",
+        ),
+    ),
+    "LimitExceededException": (
+        "farm-quota",
+        "a quota of the account is used up",
+        "see Service Quotas in AWS's console, or wait",
+    ),
+    "NotFoundException": (
+        "farm-project",
+        "the project, or a part of it, does not exist",
+        "look at it in AWS's console",
+    ),
+    **dict.fromkeys(
+        ("ArgumentException", "InvalidParameterException", "ValidationException"),
+        ("farm-refused", "AWS Device Farm refuses the request", "correct what AWS's message names"),
+    ),
+}
+"""What each of the service's codes means: a diagnostic's code, what, and hint."""
+
+
+def refusal(code: str, status: int, message: str, where: str) -> Diagnostic | Transient:
     """Return what an answer of the service means, by its code (`LimitExceededException`) and HTTP status."""
     why = f"{code}: {short(message)}"
     if code in THROTTLED:
         what, hint = "AWS limits the rate of requests", "wait some minutes, then run the same command again"
         return Transient(VerifyError("farm-quota", what, where=where, why=why, hint=hint))
-    if code in REFUSED:
-        return VerifyError("farm-credentials", "AWS refuses the credentials", where=where, why=why, hint=SIGN_IN)
-    if status >= 500:
-        return Transient(trouble(why, where))
-    match code:  # exceptions of the service's own model
-        case "LimitExceededException":
-            what, hint = "a quota of the account is used up", "see Service Quotas in AWS's console, or wait"
-            return VerifyError("farm-quota", what, where=where, why=why, hint=hint)
-        case "NotEligibleException" | "ServiceAccountException":
-            hint = "open Device Farm once in AWS's console, which sets up the account"
-            what = "the account cannot use Device Farm"
-            return VerifyError("farm-project", what, where=where, why=why, hint=hint)
-        case "NotFoundException":
-            what, hint = "the project, or a part of it, does not exist", "look at it in AWS's console"
-            return VerifyError("farm-project", what, where=where, why=why, hint=hint)
-        case "ArgumentException" | "InvalidParameterException" | "ValidationException":
-            return refused(why, where)
-        case _:
-            return trouble(why, where)
+    if code not in FAULTS:
+        return Transient(trouble(why, where)) if status >= 500 else trouble(why, where)
+    reference, what, hint = FAULTS[code]
+    return VerifyError(reference, what, where=where, why=why, hint=hint)
 
 
 def failure(names: Sequence[str], message: str, where: str) -> Diagnostic | Transient:
@@ -407,15 +419,15 @@ def device_of(account: DeviceFarmAccount, run: str) -> str:
         return ""
 
 
-def passed(run: Mapping[str, Any], url: str, where: str, minutes: int) -> bool:
-    """Return whether the instrumentation passed, from a completed `Run` of the service.
+def require_verdict(run: Mapping[str, Any], url: str, where: str, minutes: int) -> None:
+    """Refuse a completed `Run` of the service that is neither passed nor failed by the instrumentation itself.
 
     `minutes` is the time after which the farm ends a run.
     """
     result = run.get("result", "")
-    if result in {"PASSED", "FAILED"}:
-        return bool(result == "PASSED")
     match result:
+        case "PASSED" | "FAILED":
+            return
         case "SKIPPED":
             code, what = "farm-unsupported", "the device cannot run the app"
         case "ERRORED":
@@ -461,20 +473,13 @@ LEAST_MINUTES: Final = 5
 """The shortest time that the console lets one choose; the farm's own preparations count."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class EndedRun:
-    """A run with a verdict of the instrumentation's own; `device` is empty when AWS does not say which ran it."""
-
-    arn: str
-    url: str
-    passed: bool
-    device: str
-
-
 def run_on_one(
     account: DeviceFarmAccount, project: str, pool: str, job: FarmJob, *, app: str, test: str, specification: str
-) -> EndedRun:
-    """Run the uploads, given by their ARNs, on one device of the pool, whichever AWS gives."""
+) -> tuple[str, str]:
+    """Run the uploads, given by their ARNs, on one device of the pool, whichever AWS gives.
+
+    Return the ARN of the run, which the instrumentation ended with a verdict, and where it is to be seen.
+    """
     devices = devices_of(account, pool, app)
     minutes = max(LEAST_MINUTES, math.ceil(job.timeout_seconds / 60))
     try:
@@ -511,8 +516,8 @@ def run_on_one(
             )
         except Overdue as error:
             raise overdue(error, url, account.where) from error
-    verdict = passed(run, url, account.where, minutes)
-    return EndedRun(arn=arn, url=url, passed=verdict, device=device_of(account, arn))
+    require_verdict(run, url, account.where, minutes)
+    return arn, url
 
 
 def _look(account: DeviceFarmAccount, arn: str, url: str) -> Seen[Mapping[str, Any]]:
@@ -547,34 +552,34 @@ LISTED_AGAIN: Final = 3
 """How often the artifacts of a run that has just ended are requested while there are none."""
 
 
-def bring_back(account: DeviceFarmAccount, ended: EndedRun, folder: Path) -> None:
-    """Put the results and the device's log of a run into a folder.
+def bring_back(account: DeviceFarmAccount, run: str, url: str, folder: Path) -> None:
+    """Put the results and the device's log of a run, given by its ARN, into a folder.
 
     Results that the archive lacks are looked for in the log; there may be none, a run counts without. Raises
     `VerifyError` `farm-results-missing`, `NetworkError` and `StorageError`.
     """
-    archives = _listed(account, ended.arn, "FILE", "CUSTOMER_ARTIFACT")
-    logs = _listed(account, ended.arn, "LOG", "DEVICE_LOG")
+    archives = _listed(account, run, "FILE", "CUSTOMER_ARTIFACT")
+    logs = _listed(account, run, "LOG", "DEVICE_LOG")
     results, log = folder / farm.RESULTS, folder / farm.LOG
     with tempfile.TemporaryDirectory(dir=folder, prefix=".fetched-") as scratch:
         part = Path(scratch) / "part"
         why = "the run has no customer artifacts, and the device's log has no results"
-        for url in archives:
+        for address in archives:
             try:
-                _fetch(account, url, part, farm.LARGEST_ARCHIVE)
+                _fetch(account, address, part, farm.LARGEST_ARCHIVE)
                 farm.unpack_results(part, results, account.where, FOLDER)
             except VerifyError as error:
                 why = f"{error.why}; the device's log has no results either"
             else:
                 why = ""
                 break
-        for url in logs:
+        for address in logs:
             with suppress(VerifyError):
-                _fetch(account, url, part, farm.LARGEST_LOG)
+                _fetch(account, address, part, farm.LARGEST_LOG)
                 with storage_errors(log), part.open("rb") as source, log.open("ab") as target:
                     shutil.copyfileobj(source, target)
     if why and not (log.is_file() and farm.unpack_log(log, results, account.where)):
-        raise farm.missing(account.where, why, ended.url, log)
+        raise farm.missing(account.where, why, url, log)
 
 
 def _listed(account: DeviceFarmAccount, run: str, category: Literal["FILE", "LOG"], kind: str) -> list[str]:
@@ -610,7 +615,6 @@ class DeviceFarm:
 
     def run(self, job: FarmJob, tell: Tell) -> FarmRun:
         """Run a job to its end, as `Farm.run` promises; the uploads are removed whatever happens."""
-        began = time.monotonic()
         farm.require_free(job.destination)
         account = open_account(f"{self.name}:{job.device}", self._timeouts, tell)
         project, pool = find_place(account, job.device)
@@ -622,7 +626,7 @@ class DeviceFarm:
                 path = Path(folder) / "ortrim.yml"
                 write_atomically(path, specification(job.results))
                 spec = uploads.add(path, path.name, "INSTRUMENTATION_TEST_SPEC")
-            ended = run_on_one(account, project, pool, job, app=app, test=test, specification=spec)
+            arn, url = run_on_one(account, project, pool, job, app=app, test=test, specification=spec)
             tell("fetching the results")
-            farm.keep(job.destination, lambda folder: bring_back(account, ended, folder))
-        return farm.farm_run(job, began, passed=ended.passed, device=ended.device, url=ended.url)
+            farm.keep(job.destination, lambda folder: bring_back(account, arn, url, folder))
+        return farm.farm_run(job, device_of(account, arn), url)

@@ -54,19 +54,17 @@ class FarmJob:
 
 @dataclass(frozen=True, kw_only=True)
 class FarmRun:
-    """A run that ended with a verdict of the instrumentation's own: whether it passed, and its files.
+    """A run that ended with a verdict of the instrumentation's own, which is not believed: only its files are.
 
     `device` is the one that ran it in the farm's words, which may be any of several; `url` is where a person sees the
     run; each is empty when the farm does not say. `folder` holds what lay in the job's `results`, and nothing else;
     `log` is the device's log when the farm keeps one, beside it.
     """
 
-    passed: bool
     device: str
     folder: Path
     log: Path | None
     url: str
-    seconds: float
 
 
 class Farm(Protocol):
@@ -277,17 +275,10 @@ def keep(destination: Path, fill: Callable[[Path], None]) -> None:
         require_free(destination)
 
 
-def farm_run(job: FarmJob, began: float, *, passed: bool, device: str, url: str) -> FarmRun:
+def farm_run(job: FarmJob, device: str, url: str) -> FarmRun:
     """Return the run that left a job's results at its destination, and the device's log if the farm kept one."""
     log = job.destination / LOG
-    return FarmRun(
-        passed=passed,
-        device=device,
-        folder=job.destination / RESULTS,
-        log=log if log.is_file() else None,
-        url=url,
-        seconds=time.monotonic() - began,
-    )
+    return FarmRun(device=device, folder=job.destination / RESULTS, log=log if log.is_file() else None, url=url)
 
 
 def fetch(

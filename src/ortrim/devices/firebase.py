@@ -545,18 +545,17 @@ class FirebaseFarm:
 
     def run(self, job: FarmJob, tell: Tell) -> FarmRun:
         """Run a job as `Farm.run` says, on a device named `MODEL-VERSION[-LOCALE-ORIENTATION]`."""
-        began = time.monotonic()
         device = named_device(job.device)
         for path in (job.app, job.test):
             with storage_errors(path), path.open("rb"):
                 pass
         farm.require_free(job.destination)
         with termination_raises(), tempfile.TemporaryDirectory(prefix="ortrim-firebase-") as work:
-            passed, url = self._run(job, device, Path(work), tell)
-        return farm.farm_run(job, began, passed=passed, device=device.axis, url=url)
+            url = self._run(job, device, Path(work), tell)
+        return farm.farm_run(job, device.axis, url)
 
-    def _run(self, job: FarmJob, device: FirebaseDevice, work: Path, tell: Tell) -> tuple[bool, str]:
-        """Run a job and put its results into place; return whether it passed, and where it is to be seen."""
+    def _run(self, job: FarmJob, device: FirebaseDevice, work: Path, tell: Tell) -> str:
+        """Run a job and put its results into place; return where it is to be seen."""
         where = f"{self.name}:{job.device}"
         largest = max(path.stat().st_size for path in (job.app, job.test))
         progress = MatrixProgress(job, where, tell, largest=largest)
@@ -601,7 +600,7 @@ class FirebaseFarm:
                 write_atomically(destination / farm.LOG, (there / LOG).read_bytes())
 
         farm.keep(job.destination, place)
-        return passed, progress.url
+        return progress.url
 
     def _remove(self, folder: str, names: tuple[str, ...], where: str, tell: Tell) -> None:
         """Remove what was uploaded to a bucket that somebody pays for; what is not there counts as removed."""

@@ -296,8 +296,6 @@ def report_in(folder: Path | None, request: RunRequest) -> str:
 PART: Final = re.compile(r"\bortrim-result ([0-9]{1,6})/([0-9]{1,6}) ([A-Za-z0-9+/]*={0,2})[ \t\r]*$")
 END: Final = re.compile(r"\bortrim-result-end ([0-9a-f]{64}) ([0-9]{1,12})[ \t\r]*$")
 TOO_LARGE: Final = re.compile(r"\bortrim-result-too-large ([0-9]{1,12})[ \t\r]*$")
-PART_BYTES: Final = 2250
-"""A multiple of three, so that the parts join to one base64 text; 3,000 letters fit into a line of Android's log."""
 MOST_BYTES: Final = 64 << 20
 MOST_NAMED: Final = 5
 
@@ -307,16 +305,6 @@ Parts = dict[int, dict[int, str]]
 
 class BrokenTransport(Exception):
     """A log holds parts of results, but not all of them; the words say what is missing."""
-
-
-def encode(payload: bytes) -> tuple[str, ...]:
-    """Return the lines that carry a payload, as the harness prints them, without what a log puts before."""
-    parts = [payload[start : start + PART_BYTES] for start in range(0, len(payload), PART_BYTES)]
-    lines = [
-        f"ortrim-result {number}/{len(parts)} {binascii.b2a_base64(part, newline=False).decode()}"
-        for number, part in enumerate(parts, start=1)
-    ]
-    return (*lines, f"ortrim-result-end {hashlib.sha256(payload).hexdigest()} {len(payload)}")
 
 
 def decode(lines: Iterable[str]) -> bytes | None:

@@ -7,7 +7,6 @@ beside ours stays, so that no more is compiled than what changed.
 import json
 import plistlib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 from typing import Final
@@ -39,29 +38,21 @@ APK: Final = "app/build/outputs/apk/debug/app-debug.apk"
 TEST_APK: Final = "app/build/outputs/apk/androidTest/debug/app-debug-androidTest.apk"
 
 
-@dataclass(frozen=True, kw_only=True)
-class HarnessInputs:
-    """What the app is made from: what it carries, and the ABI and the lowest API level of the package under test."""
-
-    content: HarnessContent
-    abi: str
-    api: int
-
-
 def job_apks(job: BuildJob, content: HarnessContent, folder: Path) -> HarnessApks:
     """Write the project for what a job built, and return the APKs that Gradle made of it."""
     assert job.android is not None
-    inputs = HarnessInputs(content=content, abi=ABIS[job.target.architecture], api=job.android.api)
-    return find_apks(make_harness(inputs, folder))
+    return find_apks(make_harness(content, folder, abi=ABIS[job.target.architecture], api=job.android.api))
 
 
-def make_harness(inputs: HarnessInputs, destination: Path) -> Path:
-    """Write the project into the folder `destination` and return that."""
-    content = inputs.content
+def make_harness(content: HarnessContent, destination: Path, *, abi: str, api: int) -> Path:
+    """Write the project into the folder `destination` and return that.
+
+    `abi` and `api` are the ABI and the lowest API level of the package under test.
+    """
     runs = len(json.loads(content.requests)["runs"])
     values = {
-        "abi": inputs.abi,
-        "api": inputs.api,
+        "abi": abi,
+        "api": api,
         "versions": VERSIONS,
         "commands": COMMANDS,
         "app": APK,
@@ -70,7 +61,7 @@ def make_harness(inputs: HarnessInputs, destination: Path) -> Path:
     }
     project = project_files(GRADLE, values)
     carried = (
-        *_in_folder(f"{MAIN}/jniLibs/{inputs.abi}", content.libraries),
+        *_in_folder(f"{MAIN}/jniLibs/{abi}", content.libraries),
         *_in_folder(f"{MAIN}/assets", content.assets),
     )
     stamp = PackagedFile(path=f"{MAIN}/assets/{PROJECT_ASSET}", content=stamp_of(project))
@@ -117,48 +108,31 @@ COMMAND: Final = (
 COMPILE_HINT: Final = f"run there, on a Mac with Xcode: {COMMAND} (README.md says what it needs)"
 
 
-@dataclass(frozen=True, kw_only=True)
-class PhoneHarness:
-    """What the app is made from: what it carries, the headers of the runtime that the runner needs, the target's.
-
-    `architecture` is Apple's word. With `linked`, the content's libraries are static ones that become part of the app.
-    """
-
-    content: HarnessContent
-    headers: Mapping[str, Path]
-    architecture: str
-    minimum: str
-    linked: bool
-
-
 def job_app(job: BuildJob, headers: Path, content: HarnessContent, folder: Path) -> PhoneApp:
-    """Write the project for what a job built, and return the app that Xcode made of it.
-
-    `headers` is the folder of the runtime's headers.
-    """
+    """Write the project for what a job built, and return the app that Xcode made of it."""
     assert job.apple is not None
-    inputs = PhoneHarness(
-        content=content,
-        headers={path.name: path for path in sorted(headers.glob("*.h"))},
-        architecture=APPLE_ARCHITECTURES[job.target.architecture],
-        minimum=job.apple.deployment_target,
-        linked=ARCHIVE in content.libraries,
-    )
-    return find_app(make_phone_harness(inputs, folder))
+    architecture = APPLE_ARCHITECTURES[job.target.architecture]
+    minimum = job.apple.deployment_target
+    return find_app(make_phone_harness(content, folder, headers=headers, architecture=architecture, minimum=minimum))
 
 
-def make_phone_harness(inputs: PhoneHarness, destination: Path) -> Path:
-    """Write the project into the folder `destination` and return that."""
-    content = inputs.content
+def make_phone_harness(
+    content: HarnessContent, destination: Path, *, headers: Path, architecture: str, minimum: str
+) -> Path:
+    """Write the project into the folder `destination` and return that.
+
+    `headers` is the folder of the runtime's headers, which the runner needs; `architecture` is Apple's word. A static
+    library becomes part of the app.
+    """
     shipped = sorted(path for path in shipped_folder("runner").iterdir() if path.suffix in {".c", ".h"})
     runner = tuple(PackagedFile(path=f"{RUNNER}/{path.name}", content=path) for path in shipped)
     # `transfer.c` is in both targets, and in the template by hand.
     compiled = [name for name in project_paths(XCODE) if Path(name).name != "transfer.c"]
     compiled += [file.path for file in runner]
     values = {
-        "architecture": inputs.architecture,
-        "minimum": inputs.minimum,
-        "linked": inputs.linked,
+        "architecture": architecture,
+        "minimum": minimum,
+        "linked": ARCHIVE in content.libraries,
         "sources": [
             {
                 "number": number,
@@ -179,7 +153,7 @@ def make_phone_harness(inputs: PhoneHarness, destination: Path) -> Path:
     files = (
         *project_files(XCODE, values),
         *runner,
-        *_in_folder(f"{OURS}/include", inputs.headers),
+        *_in_folder(f"{OURS}/include", {path.name: path for path in headers.glob("*.h")}),
         *_in_folder(LIBRARIES, content.libraries),
         *_in_folder(OURS, content.assets),
     )

@@ -4,9 +4,10 @@ import dataclasses
 import re
 import secrets
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from itertools import islice
 from pathlib import Path
 from types import MappingProxyType
 from typing import Final
@@ -99,12 +100,17 @@ class _Listing(_Answer):
 
 @dataclass(frozen=True, kw_only=True)
 class Simulator:
-    """A simulated iPhone or iPad that is there. `version` is iOS's."""
+    """A simulated iPhone or iPad. `version` is iOS's.
+
+    One without a `udid` is not there: it can be made, of the `device_type` and the `runtime` with these identifiers.
+    """
 
     udid: str
     name: str
     version: tuple[int, ...]
-    booted: bool
+    booted: bool = False
+    device_type: str = ""
+    runtime: str = ""
 
     @property
     def system(self) -> str:
@@ -112,26 +118,11 @@ class Simulator:
         return f"iOS {'.'.join(map(str, self.version))}"
 
 
-@dataclass(frozen=True, kw_only=True)
-class SimulatorModel:
-    """What a simulator can be made of: identifiers of a kind of iPhone and of a version of iOS, which it supports."""
+def read_simulators(printed: str, architecture: str) -> tuple[Simulator, ...]:
+    """Return what `simctl list -j` printed, as far as it runs programs for Apple's word for an architecture.
 
-    device_type: str
-    runtime: str
-    name: str
-    version: tuple[int, ...]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Simulators:
-    """What is there, newest iOS first, and what could be made, None without any iOS."""
-
-    ready: tuple[Simulator, ...]
-    model: SimulatorModel | None
-
-
-def read_simulators(printed: str, architecture: str) -> Simulators:
-    """Return what `simctl list -j` printed, as far as it runs programs for Apple's word for an architecture."""
+    The best comes first: a booted one, then an iPhone, each of the newest iOS. Last comes one that can be made.
+    """
     damaged = VerifyError(
         "simulator-trouble", "simctl did not print a list of simulators", where=SIMCTL, hint=LIST_HINT
     )
@@ -153,33 +144,31 @@ def read_simulators(printed: str, architecture: str) -> Simulators:
         key=lambda each: (not each.booted, "iPhone" not in each.name, [-part for part in each.version], each.name)
     )
     models = (
-        SimulatorModel(device_type=kind.identifier, runtime=name, name=kind.name, version=_version(name))
+        Simulator(udid="", name=kind.name, version=_version(name), device_type=kind.identifier, runtime=name)
         for name, runtime in sorted(runtimes.items(), key=lambda each: _version(each[0]), reverse=True)
         for kind in runtime.types
         if kind.product_family == "iPhone" or kind.name.startswith("iPhone")
     )
-    return Simulators(ready=tuple(found), model=next(models, None))
+    return (*found, *islice(models, 1))
 
 
-def choose_simulator(found: Simulators, name: str) -> Simulator | SimulatorModel:
-    """Return the simulator of a name or UDID; without one the best that is there, or what one can be made of.
+def choose_simulator(found: Sequence[Simulator], name: str) -> Simulator:
+    """Return the simulator of a name or UDID, the best without one; of several of one name the newest counts.
 
-    The best is a booted one, then an iPhone, each of the newest iOS. Of several of one name the newest counts. Raises
-    `UsageError` `unknown-device`, `VerifyError` `no-simulator`.
+    Raises `UsageError` `unknown-device`, `VerifyError` `no-simulator`.
     """
     if name:
-        named = [each for each in found.ready if name in {each.udid, each.name}]
+        there = [each for each in found if each.udid]
+        named = [each for each in there if name in {each.udid, each.name}]
         if not named:
-            near = ", ".join(dict.fromkeys(each.name for each in found.ready[:6]))
+            near = ", ".join(dict.fromkeys(each.name for each in there[:6]))
             hint = f"there are: {near}; {LIST_HINT}" if near else RUNTIME_HINT
             raise UsageError("unknown-device", f"there is no simulator {name!r}", where=f"{SIMCTL}:{name}", hint=hint)
         return min(named, key=lambda each: not each.booted)
-    if found.ready:
-        return found.ready[0]
-    if found.model is None:
+    if not found:
         what = "Xcode has no iOS for simulators that runs this target"
         raise VerifyError("no-simulator", what, where=SIMCTL, hint=RUNTIME_HINT)
-    return found.model
+    return found[0]
 
 
 def _version(runtime: str) -> tuple[int, ...]:
@@ -254,8 +243,8 @@ class SimulatorDevice(ProgramDevice):
                 raise
 
 
-def list_simulators(xcrun: Program, architecture: str) -> Simulators:
-    """Return the simulators here that run programs for Apple's word for an architecture."""
+def list_simulators(xcrun: Program, architecture: str) -> tuple[Simulator, ...]:
+    """Return the simulators here as `read_simulators` does."""
     done = xcrun.run(SIMCTL, "list", "-j", timeout_seconds=LIST_SECONDS)
     if done.returncode != 0:
         raise simctl_error(done, SIMCTL)
@@ -271,9 +260,8 @@ def open_simulator(
     """
     xcrun = xcrun or find_xcrun(SIMCTL)
     chosen = choose_simulator(list_simulators(xcrun, architecture), name)
-    made = isinstance(chosen, SimulatorModel)
-    simulator = _made(xcrun, chosen, announce) if isinstance(chosen, SimulatorModel) else chosen
-    device = SimulatorDevice(xcrun, simulator, made=made)
+    simulator = chosen if chosen.udid else _made(xcrun, chosen, announce)
+    device = SimulatorDevice(xcrun, simulator, made=not chosen.udid)
     try:
         if not simulator.booted:
             announce(f"booting {simulator.name} ({simulator.system})")
@@ -292,7 +280,7 @@ def open_simulator(
     return device
 
 
-def _made(xcrun: Program, model: SimulatorModel, announce: Callable[[str], None]) -> Simulator:
+def _made(xcrun: Program, model: Simulator, announce: Callable[[str], None]) -> Simulator:
     """Make a simulator under a name of our own."""
     name = f"ortrim-{secrets.token_hex(MARK_BYTES)}"
     announce(f"making a simulator: {model.name}")
@@ -300,15 +288,15 @@ def _made(xcrun: Program, model: SimulatorModel, announce: Callable[[str], None]
     udid = done.stdout.strip()
     if done.returncode != 0 or not udid.replace("-", "").isalnum():
         raise simctl_error(done, SIMCTL)
-    return Simulator(udid=udid, name=model.name, version=model.version, booted=False)
+    return replace(model, udid=udid)
 
 
 def simulators_text(architecture: str) -> str:
     """Say which simulators run an architecture."""
     found = list_simulators(find_xcrun(SIMCTL), architecture)
-    if found.ready:
-        first = found.ready[0]
-        return f"{first.name} ({first.system})" + (f" and {len(found.ready) - 1} more" if found.ready[1:] else "")
-    if found.model:
-        return f"none yet; {found.model.name} would be made"
-    raise VerifyError("no-simulator", "has no iOS for simulators", where="Xcode", hint=RUNTIME_HINT)
+    if not found:
+        raise VerifyError("no-simulator", "has no iOS for simulators", where="Xcode", hint=RUNTIME_HINT)
+    first, more = found[0], sum(bool(each.udid) for each in found[1:])
+    if not first.udid:
+        return f"none yet; {first.name} would be made"
+    return f"{first.name} ({first.system})" + (f" and {more} more" if more else "")

@@ -280,16 +280,13 @@ def model_comparisons(
     return tuple(line for rounds in measured for line in _lines(budgets, rounds, not_measurable))
 
 
-@dataclass(frozen=True, kw_only=True)
-class Doubt:
-    """What further rounds may settle: measures, and the cases whose latency is among them."""
+def doubt_of(
+    budgets: Budgets, rounds: Rounds, not_measurable: NotMeasurable = ALL_MEASURABLE
+) -> tuple[frozenset[str], frozenset[str]]:
+    """Return the measures of one model that further rounds may settle, and the cases whose median latency they may.
 
-    measures: frozenset[str]
-    cases: tuple[str, ...]
-
-
-def doubt_of(budgets: Budgets, rounds: Rounds, not_measurable: NotMeasurable = ALL_MEASURABLE) -> Doubt:
-    """Return what is inconclusive of one model and need not stay so: not what only long runs tell, as deadlines."""
+    What only long runs tell, as deadlines do, is not among them.
+    """
     asked: tuple[tuple[str, Callable[[], list[Quantity]], float | None, float | None, str], ...] = (
         (PEAK, lambda: [peak_memory(rounds)], budgets.peak_rss_bytes, budgets.peak_rss_ratio, not_measurable.memory),
         (LOAD, lambda: [load_time(rounds)], budgets.load_ms, budgets.load_ratio, not_measurable.time),
@@ -300,10 +297,8 @@ def doubt_of(budgets: Budgets, rounds: Rounds, not_measurable: NotMeasurable = A
         for measure, quantities, absolute, ratio, reason in asked
         if not reason and (absolute is not None or ratio is not None)
     }
-    return Doubt(
-        measures=frozenset(measure for measure, quantities in found.items() if quantities),
-        cases=tuple(dict.fromkeys(quantity.case for quantity in found.get(P50, ()))),
-    )
+    measures = frozenset(measure for measure, quantities in found.items() if quantities)
+    return measures, frozenset(quantity.case for quantity in found.get(P50, ()))
 
 
 def _medians(rounds: Rounds) -> list[Quantity]:
@@ -448,16 +443,16 @@ def settling(
     """
     until = clock() + most_seconds
     for done, wanted in pairwise(LOOKS):
-        doubt = doubt_of(budgets, measuring.rounds, not_measurable())
-        if not doubt.measures or clock() >= until:
+        measures, slow = doubt_of(budgets, measuring.rounds, not_measurable())
+        if not measures or clock() >= until:
             break
-        text = f"{measuring.measurement.model}: {' and '.join(sorted(doubt.measures))} in doubt, {wanted} rounds"
+        text = f"{measuring.measurement.model}: {' and '.join(sorted(measures))} in doubt, {wanted} rounds"
         # The peak of memory needs every case, loading none.
         cases = measuring.measurement.ours.cases
-        needed = tuple(case for case in cases if PEAK in doubt.measures or case.name in doubt.cases)
-        repetition = SHORT if P50 in doubt.measures else ONCE
+        needed = tuple(case for case in cases if PEAK in measures or case.name in slow)
+        repetition = SHORT if P50 in measures else ONCE
         plan = measuring.measurement.repeated(repetition, measuring.measurement.rounds, needed)
         for number in range(done, wanted):
             if clock() >= until:
                 break
-            yield from measuring.one_round(plan, number, doubt.measures, text)
+            yield from measuring.one_round(plan, number, measures, text)

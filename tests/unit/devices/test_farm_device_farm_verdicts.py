@@ -1,17 +1,11 @@
 import pytest
 
-from ortrim.devices.aws_device_farm import console_url, overdue, passed
+from ortrim.devices.aws_device_farm import console_url, overdue, require_verdict
 from ortrim.devices.farm import FarmStage, Overdue
 from ortrim.errors import VerifyError
 from refusing import refused
 
 WHERE = "devicefarm:voice/phones"
-
-
-def test_verdicts_of_the_instrumentation() -> None:
-    """Passed and failed are verdicts; the farm's counters say no more."""
-    assert passed({"result": "PASSED"}, "url", WHERE, 15)
-    assert not passed({"result": "FAILED", "counters": {"errored": 1}}, "url", WHERE, 15)
 
 
 @pytest.mark.parametrize(
@@ -28,7 +22,7 @@ def test_verdicts_of_the_instrumentation() -> None:
 )
 def test_ends_without_a_verdict(run: dict[str, object], reference: str, why: str) -> None:
     """Every other end is an error with the farm's own words."""
-    error = refused(VerifyError, passed, run, "https://console", WHERE, 15)
+    error = refused(VerifyError, require_verdict, run, "https://console", WHERE, 15)
     assert (error.code, error.where) == (reference, WHERE)
     assert why in error.why
     assert "https://console" in error.hint

@@ -9,7 +9,7 @@ from types import MappingProxyType
 import pytest
 
 from ortrim.devices.harness import PROJECT_ASSET, REQUESTS_ASSET, RUNNER_LIBRARY, HarnessContent
-from ortrim.devices.harness_projects import APK, TEST_APK, HarnessInputs, find_apks, make_harness
+from ortrim.devices.harness_projects import APK, TEST_APK, find_apks, make_harness
 from ortrim.errors import Diagnostic, ExitCode, PackageError, StorageError, VerifyError
 
 REQUESTS = '{"schema": "ortrim-requests/1", "runs": [{}, {}]}\n'
@@ -40,7 +40,7 @@ def fixture_content(tmp_path: Path) -> HarnessContent:
 
 @pytest.fixture(name="harness")
 def fixture_harness(content: HarnessContent, tmp_path: Path) -> Path:
-    return make_harness(HarnessInputs(content=content, abi="arm64-v8a", api=24), tmp_path / "harness")
+    return make_harness(content, tmp_path / "harness", abi="arm64-v8a", api=24)
 
 
 def content_of(folder: Path) -> dict[str, bytes]:
@@ -94,7 +94,7 @@ def test_the_manifest_is_sound(harness: Path) -> None:
 
 def test_another_abi_and_level(content: HarnessContent, tmp_path: Path) -> None:
     """Are what the package under test was built for."""
-    harness = make_harness(HarnessInputs(content=content, abi="armeabi-v7a", api=21), tmp_path / "arm")
+    harness = make_harness(content, tmp_path / "arm", abi="armeabi-v7a", api=21)
     text = (harness / "app/build.gradle.kts").read_text()
     assert 'abiFilters += "armeabi-v7a"' in text
     assert "minSdk = 21" in text
@@ -103,7 +103,7 @@ def test_another_abi_and_level(content: HarnessContent, tmp_path: Path) -> None:
 
 def test_the_project_is_the_same_anywhere(harness: Path, content: HarnessContent, tmp_path: Path) -> None:
     """In another folder, at another time; no path of this machine is in it."""
-    other = make_harness(HarnessInputs(content=content, abi="arm64-v8a", api=24), tmp_path / "a b" / "other")
+    other = make_harness(content, tmp_path / "a b" / "other", abi="arm64-v8a", api=24)
     assert content_of(other) == content_of(harness)
     assert str(tmp_path) not in str(content_of(harness))
 
@@ -120,7 +120,7 @@ def test_making_it_again_spares_gradle_its_work(harness: Path, content: HarnessC
     (harness / "app/src/main/jniLibs/arm64-v8a/liblink.so").symlink_to(harness / "README.md")
     time.sleep(0.01)
     changed = HarnessContent(requests='{"runs": [{}]}', libraries=content.libraries, assets={})
-    make_harness(HarnessInputs(content=changed, abi="arm64-v8a", api=24), harness)
+    make_harness(changed, harness, abi="arm64-v8a", api=24)
     names = set(content_of(harness))
     assert {APK, TEST_APK} <= names
     assert not [name for name in names if "old" in name.lower() or "cd34" in name or "liblink" in name]
@@ -137,7 +137,7 @@ def test_an_altered_file_is_mended(harness: Path, content: HarnessContent) -> No
     manifest = harness / "app/src/main/AndroidManifest.xml"
     manifest.unlink()
     manifest.symlink_to(harness / "README.md")
-    make_harness(HarnessInputs(content=content, abi="arm64-v8a", api=24), harness)
+    make_harness(content, harness, abi="arm64-v8a", api=24)
     assert content_of(harness) == expected
 
 
@@ -146,7 +146,7 @@ def test_names_that_leave_the_project(content: HarnessContent, tmp_path: Path, n
     """Are refused before anything is written."""
     bad = HarnessContent(requests=REQUESTS, libraries={name: tmp_path / "built" / "runner"}, assets={})
     with pytest.raises(PackageError) as caught:
-        make_harness(HarnessInputs(content=bad, abi="arm64-v8a", api=24), tmp_path / "new")
+        make_harness(bad, tmp_path / "new", abi="arm64-v8a", api=24)
     assert caught.value.code == "bad-package-path"
     assert not (tmp_path / "new").exists()
 
@@ -155,7 +155,7 @@ def test_a_file_that_is_gone(content: HarnessContent, tmp_path: Path) -> None:
     """Is a diagnostic, and the app is not left looking finished."""
     (tmp_path / "built" / "model").unlink()
     with pytest.raises(StorageError):
-        make_harness(HarnessInputs(content=content, abi="arm64-v8a", api=24), tmp_path / "new")
+        make_harness(content, tmp_path / "new", abi="arm64-v8a", api=24)
     assert not list((tmp_path / "new").rglob("requests.json"))
     assert not list((tmp_path / "new").rglob("*.part"))
 
@@ -164,7 +164,7 @@ def test_a_file_in_the_way(content: HarnessContent, tmp_path: Path) -> None:
     """Is a diagnostic too."""
     (tmp_path / "new").write_bytes(b"")
     with pytest.raises(StorageError) as caught:
-        make_harness(HarnessInputs(content=content, abi="arm64-v8a", api=24), tmp_path / "new")
+        make_harness(content, tmp_path / "new", abi="arm64-v8a", api=24)
     assert caught.value.code == "path-in-the-way"
 
 

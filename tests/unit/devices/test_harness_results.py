@@ -12,20 +12,19 @@ from hypothesis import strategies as st
 
 from device_samples import sample_request
 from harness_farm import PHONE, write_results
+from harness_log import PART_BYTES, encode
 from ortrim.base.files import sha256_of
 from ortrim.devices.harness import (
     LEAST_SECONDS,
     MOST_BYTES,
     MOST_RESULTS_BYTES,
     MOST_SECONDS,
-    PART_BYTES,
     RUNNER_LIBRARY,
     BrokenTransport,
     HarnessContent,
     batch_seconds,
     crash,
     decode,
-    encode,
     folder_of_run,
     harness_content,
     read_results,

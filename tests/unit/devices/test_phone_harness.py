@@ -7,7 +7,6 @@ import plistlib
 import re
 import xml.etree.ElementTree as ET
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -16,7 +15,7 @@ import pytest
 
 from ortrim.base.files import shipped_folder
 from ortrim.devices.harness import PROJECT_ASSET, REQUESTS_ASSET, HarnessContent
-from ortrim.devices.harness_projects import APP, RUNNER_FLAGS, PhoneHarness, find_app, make_phone_harness
+from ortrim.devices.harness_projects import APP, RUNNER_FLAGS, find_app, make_phone_harness
 from ortrim.errors import Diagnostic, ExitCode
 
 REQUESTS = '{"schema": "ortrim-requests/1", "runs": [{}, {}]}\n'
@@ -60,24 +59,27 @@ def _elements(words: Iterator[str]) -> Iterator[Any]:
         assert comma == ","
 
 
-@pytest.fixture(name="inputs")
-def fixture_inputs(tmp_path: Path) -> PhoneHarness:
+@pytest.fixture(name="content")
+def fixture_content(tmp_path: Path) -> HarnessContent:
     built = tmp_path / "built"
     built.mkdir()
     for name in ("library", "model", "onnxruntime_c_api.h"):
         (built / name).write_bytes(name.encode())
-    content = HarnessContent(
+    return HarnessContent(
         requests=REQUESTS,
         libraries=MappingProxyType({"libortrim_ab12.dylib": built / "library"}),
         assets=MappingProxyType({"ortrim/files/cd34": built / "model"}),
     )
-    headers = {"onnxruntime_c_api.h": built / "onnxruntime_c_api.h"}
-    return PhoneHarness(content=content, headers=headers, architecture="arm64", minimum="15.1", linked=False)
+
+
+def written(content: HarnessContent, folder: Path, architecture: str = "arm64", minimum: str = "15.1") -> Path:
+    headers = folder.parent / "built"
+    return make_phone_harness(content, folder, headers=headers, architecture=architecture, minimum=minimum)
 
 
 @pytest.fixture(name="harness")
-def fixture_harness(inputs: PhoneHarness, tmp_path: Path) -> Path:
-    return make_phone_harness(inputs, tmp_path / "harness")
+def fixture_harness(content: HarnessContent, tmp_path: Path) -> Path:
+    return written(content, tmp_path / "harness")
 
 
 def objects_of(harness: Path) -> dict[str, dict[str, Any]]:
@@ -153,12 +155,12 @@ def test_the_library_is_signed_and_the_requests_are_carried(harness: Path) -> No
     assert phase(objects, "Harness", "PBXFrameworksBuildPhase") == []
 
 
-def test_a_static_library_is_linked(inputs: PhoneHarness, tmp_path: Path) -> None:
+def test_a_static_library_is_linked(content: HarnessContent, tmp_path: Path) -> None:
     """With what it needs of the system, and the runner told that it holds one."""
     archive = HarnessContent(
-        requests=REQUESTS, libraries={"libortrim.a": tmp_path / "built" / "library"}, assets=inputs.content.assets
+        requests=REQUESTS, libraries={"libortrim.a": tmp_path / "built" / "library"}, assets=content.assets
     )
-    harness = make_phone_harness(replace(inputs, content=archive, linked=True), tmp_path / "static")
+    harness = written(archive, tmp_path / "static")
     objects = objects_of(harness)
     (library,) = phase(objects, "Harness", "PBXFrameworksBuildPhase")
     assert library["path"] == "Harness/libraries/libortrim.a"
@@ -169,9 +171,9 @@ def test_a_static_library_is_linked(inputs: PhoneHarness, tmp_path: Path) -> Non
     assert app["OTHER_LDFLAGS"] == ["-lc++", "-framework", "Foundation", "-weak_framework", "CoreML"]
 
 
-def test_the_settings_are_the_targets(harness: Path, inputs: PhoneHarness, tmp_path: Path) -> None:
+def test_the_settings_are_the_targets(harness: Path, content: HarnessContent, tmp_path: Path) -> None:
     """Architecture and oldest system are those of what is verified."""
-    other = make_phone_harness(replace(inputs, architecture="x86_64", minimum="13.0"), tmp_path / "other")
+    other = written(content, tmp_path / "other", "x86_64", "13.0")
     for folder, wanted in ((harness, ("arm64", "15.1")), (other, ("x86_64", "13.0"))):
         (project,) = (
             each["buildSettings"] for each in objects_of(folder).values() if "ARCHS" in each.get("buildSettings", {})
@@ -235,10 +237,10 @@ def test_an_app_of_another_ortrim_is_outdated(harness: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "content", [b"", b"bplist00", b"<plist/>", plistlib.dumps({}), plistlib.dumps([]), b"\xff" * 40]
+    "information", [b"", b"bplist00", b"<plist/>", plistlib.dumps({}), plistlib.dumps([]), b"\xff" * 40]
 )
-def test_an_app_without_a_name(harness: Path, content: bytes) -> None:
+def test_an_app_without_a_name(harness: Path, information: bytes) -> None:
     """Cut off, of another kind or shape."""
     compiled(harness)
-    (harness / APP / "Info.plist").write_bytes(content)
+    (harness / APP / "Info.plist").write_bytes(information)
     assert refused(harness).code == "phone-app-missing"

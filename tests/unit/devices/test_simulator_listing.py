@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ortrim.devices.simctl import Simulator, SimulatorModel, Simulators, choose_simulator, read_simulators
+from ortrim.devices.simctl import Simulator, choose_simulator, read_simulators
 from ortrim.errors import Diagnostic, ExitCode, UsageError, VerifyError
 
 DATA = Path(__file__).parent / "data" / "simctl"
@@ -13,8 +13,8 @@ OLD = (DATA / "list-xcode13.json").read_text(encoding="utf-8")
 NEW = (DATA / "list-xcode26.json").read_text(encoding="utf-8")
 
 
-def names(found: Simulators) -> list[str]:
-    return [f"{each.name}, {each.system}" for each in found.ready]
+def names(found: tuple[Simulator, ...]) -> list[str]:
+    return [f"{each.name}, {each.system}" for each in found if each.udid]
 
 
 def test_old_and_new_lists_are_read() -> None:
@@ -33,8 +33,7 @@ def test_a_runtime_of_another_architecture_is_left_out() -> None:
     """Newer Xcodes say what their runtimes run, and what is to be made is of one that runs the target."""
     found = read_simulators(NEW, "x86_64")
     assert names(found) == ["iPhone 16, iOS 18.5"]
-    assert found.model is not None
-    assert (found.model.name, found.model.version) == ("iPhone 16", (18, 5))
+    assert (found[-1].udid, found[-1].name, found[-1].version) == ("", "iPhone 16", (18, 5))
 
 
 def test_a_booted_simulator_is_the_first_choice() -> None:
@@ -43,7 +42,6 @@ def test_a_booted_simulator_is_the_first_choice() -> None:
         '"state" : "Shutdown",\n        "name" : "iPhone 16"', '"state" : "Booted",\n        "name" : "iPhone 16"'
     )
     chosen = choose_simulator(read_simulators(booted, "arm64"), "")
-    assert isinstance(chosen, Simulator)
     assert (chosen.name, chosen.booted) == ("iPhone 16", True)
 
 
@@ -51,20 +49,17 @@ def test_a_booted_simulator_is_the_first_choice() -> None:
 def test_a_simulator_is_chosen_by_its_name_or_udid(name: str) -> None:
     """Both are what simctl itself takes."""
     chosen = choose_simulator(read_simulators(NEW, "arm64"), name)
-    assert isinstance(chosen, Simulator)
     assert (chosen.udid, chosen.system) == ("93EE2C69-0000-4923-B651-654FBA1CDE45", "iOS 18.5")
 
 
 def test_without_a_simulator_one_can_be_made() -> None:
     """Of the newest iOS, and of an iPhone that it supports."""
-    found = read_simulators(NEW, "arm64")
-    made = choose_simulator(Simulators(ready=(), model=found.model), "")
-    assert isinstance(made, SimulatorModel)
+    made = choose_simulator(read_simulators(NEW, "arm64")[-1:], "")
     assert made.runtime == "com.apple.CoreSimulator.SimRuntime.iOS-26-1"
     assert made.device_type == "com.apple.CoreSimulator.SimDeviceType.iPhone-17-Pro"
 
 
-def refused(found: Simulators, name: str) -> Diagnostic:
+def refused(found: tuple[Simulator, ...], name: str) -> Diagnostic:
     with pytest.raises(Diagnostic) as caught:
         choose_simulator(found, name)
     return caught.value
@@ -76,9 +71,9 @@ def test_names_that_are_none() -> None:
     assert isinstance(unknown, UsageError)
     assert (unknown.code, unknown.where) == ("unknown-device", "simctl:iPhone 3G")
     assert "iPhone 17" in unknown.hint
-    nothing = refused(Simulators(ready=(), model=None), "")
+    nothing = refused((), "")
     assert (nothing.code, nothing.exit_code) == ("no-simulator", ExitCode.VERIFY)
-    assert "downloadPlatform" in refused(Simulators(ready=(), model=None), "iPhone").hint
+    assert "downloadPlatform" in refused((), "iPhone").hint
 
 
 @pytest.mark.parametrize(
@@ -95,4 +90,4 @@ def test_what_is_no_list(printed: str) -> None:
 def test_anything_is_a_list_or_refused(printed: str) -> None:
     """No other error escapes."""
     with suppress(VerifyError):
-        assert read_simulators(printed, "arm64").ready == ()
+        assert read_simulators(printed, "arm64") == ()

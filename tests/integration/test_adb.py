@@ -207,25 +207,6 @@ def test_a_phone_takes_what_it_runs(
     assert left_behind(phone) == ""
 
 
-@pytest.mark.parametrize(
-    ("script", "reference"),
-    [
-        ("kill -SEGV $$", "runner-crashed"),
-        ("kill -ILL $$", "illegal-instruction"),
-        ("kill -KILL $$", "runner-crashed"),
-        ("echo '@@ garbage'; echo 'no report'", "runner-garbage"),
-        ("cat /proc/self/exe", "runner-garbage"),
-        ("exit 4", "model-refused"),
-        ("exit 99", "runner-failed"),
-    ],
-)
-def test_runners_that_end_badly(phone: AdbMachine, tmp_path: Path, script: str, reference: str) -> None:
-    """Each kind of end has its own verdict, and nothing stays on the device."""
-    with closing(opened(phone)) as device:
-        assert run_refused(device, script_request(tmp_path, script)).code == reference
-    assert left_behind(phone) == ""
-
-
 @pytest.mark.parametrize("script", ["exec sleep 611", "sleep 612", "trap '' TERM INT HUP; while :; do sleep 613; done"])
 def test_a_hanging_runner_is_killed(
     phone: AdbMachine, tmp_path: Path, script: str, monkeypatch: pytest.MonkeyPatch
@@ -292,14 +273,6 @@ def test_a_folder_from_which_nothing_runs(phone: AdbMachine, tmp_path: Path) -> 
     assert error.code == "runner-not-startable"
     assert "noexec" in error.hint
     assert left_behind(phone) == ""
-
-
-def test_a_runner_for_another_machine(phone: AdbMachine, tmp_path: Path) -> None:
-    """A program that the device's kernel cannot run is told apart from one that failed."""
-    request = script_request(tmp_path, "")
-    request.runner.write_bytes(b"\x7fELF" + bytes(60))
-    with closing(opened(phone)) as device:
-        assert run_refused(device, request).code == "runner-not-startable"
 
 
 def test_a_device_that_vanishes_half_way(plain: AdbMachine, tmp_path: Path) -> None:

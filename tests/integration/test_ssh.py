@@ -116,22 +116,6 @@ def test_files_come_and_go(board: SshMachine, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("script", "reference"),
-    [
-        ("kill -SEGV $$", "runner-crashed"),
-        ("kill -ILL $$", "illegal-instruction"),
-        ("echo '@@ garbage'; echo 'no report'", "runner-garbage"),
-        ("cat /proc/self/exe", "runner-garbage"),
-        ("exit 4", "model-refused"),
-        ("exit 255", "runner-failed"),
-    ],
-)
-def test_runners_that_end_badly(board: SshMachine, tmp_path: Path, script: str, reference: str) -> None:
-    with closing(opened(board)) as device:
-        assert run_refused(device, script_request(tmp_path, script)).code == reference
-
-
-@pytest.mark.parametrize(
     "script", ["exec sleep 621", "sleep 622; exit", "trap '' TERM HUP; while :; do sleep 623; done"]
 )
 def test_a_hanging_runner_is_killed(board: SshMachine, tmp_path: Path, script: str) -> None:

@@ -2,6 +2,8 @@ import dataclasses
 import os
 import shutil
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -9,9 +11,28 @@ import pytest
 from device_samples import GOOD, MACHINE, REPORT, LocalTransport, sample_request
 from failing_runs import run_refused
 from ortrim.base.command import Completed, run
-from ortrim.devices.remote import Payload, RemoteDevice, RemoteFolder, RemoteMachine, make_payload, run_marked
-from ortrim.errors import Diagnostic, ExitCode, VerifyError
+from ortrim.devices.adb import known_error
+from ortrim.devices.device import check_pinning
+from ortrim.devices.facts import Thermal
+from ortrim.devices.remote import (
+    VARIABLES,
+    Payload,
+    Probes,
+    RemoteDevice,
+    RemoteFolder,
+    RemoteMachine,
+    base_folder,
+    copy_files,
+    make_payload,
+    other_folder,
+    probed_machine,
+    run_marked,
+    text_of,
+)
+from ortrim.devices.ssh import ssh_error
+from ortrim.errors import ExitCode, StorageError, UsageError, VerifyError
 from ortrim.parity.measurements import HostFacts
+from refusing import refused
 
 
 @pytest.fixture
@@ -158,13 +179,6 @@ def payload_for(folder: RemoteFolder, place: Path) -> Payload:
     return make_payload(sample_request(place), folder.files, f"{folder.path}/outputs")
 
 
-def refused(action: Callable[[], None]) -> Diagnostic:
-    with pytest.raises(VerifyError) as caught:
-        action()
-    assert (caught.value.exit_code, caught.value.where) == (ExitCode.VERIFY, "local:1")
-    return caught.value
-
-
 def test_a_push_is_not_believed(base: Path, tmp_path: Path) -> None:
     """What arrives cut short is noticed by its digest, and is sent again by the next run."""
 
@@ -176,8 +190,8 @@ def test_a_push_is_not_believed(base: Path, tmp_path: Path) -> None:
     transport = Cutting()
     folder = folder_below(base, transport)
     payload = payload_for(folder, tmp_path)
-    assert refused(lambda: folder.push(payload)).code == "push-incomplete"
-    assert refused(lambda: folder.push(payload)).code == "push-incomplete"
+    assert refused(VerifyError, folder.push, payload).code == "push-incomplete"
+    assert refused(VerifyError, folder.push, payload).code == "push-incomplete"
     assert len(transport.pushed) == 8
 
 
@@ -189,7 +203,7 @@ def test_files_that_did_not_arrive(base: Path, tmp_path: Path) -> None:
             pass
 
     folder = folder_below(base, Silent())
-    error = refused(lambda: folder.push(payload_for(folder, tmp_path)))
+    error = refused(VerifyError, folder.push, payload_for(folder, tmp_path))
     assert error.code == "push-incomplete"
     assert "No such file" in error.why
 
@@ -226,7 +240,7 @@ NEEDED = ("chmod", "mkdir", "rm", "sleep")
 def test_a_machine_without_a_program_for_checksums(base: Path, tmp_path: Path) -> None:
     """It is said what is missing; more room would not help."""
     folder = folder_below(base, Shell(tmp_path / "programs", NEEDED))
-    error = refused(lambda: folder.push(payload_for(folder, tmp_path)))
+    error = refused(VerifyError, folder.push, payload_for(folder, tmp_path))
     assert (error.code, "none of sha256sum, sha1sum, md5sum" in error.what) == ("device-unusable", True)
     assert "not found" in error.why
     assert "space" not in error.hint
@@ -245,7 +259,7 @@ def test_a_folder_that_cannot_be_made(base: Path) -> None:
     """A base that is a file is of no use, and it is said why."""
     base.parent.mkdir()
     base.write_text("a file")
-    error = refused(folder_below(base).open)
+    error = refused(VerifyError, folder_below(base).open)
     assert (error.code, error.what) == ("device-unusable", "'mkdir' failed with 1")
     assert "tmp" in error.why
 
@@ -266,3 +280,130 @@ def test_an_opening_that_is_interrupted_leaves_nothing(base: Path) -> None:
     assert Path(folder.path).is_dir()
     folder.close()
     assert list(base.iterdir()) == []
+
+
+def test_links_are_not_followed(tmp_path: Path) -> None:
+    """Neither to a file of this machine nor to a folder of it, and one that leads nowhere does no harm."""
+    (tmp_path / "secrets").mkdir()
+    (tmp_path / "secrets" / "key").write_text("secret")
+    (tmp_path / "from").mkdir()
+    for name, target in {"file": "secrets/key", "folder": "secrets", "nothing": "absent"}.items():
+        (tmp_path / "from" / name).symlink_to(tmp_path / target)
+    copy_files(tmp_path / "from", tmp_path / "to")
+    assert not list((tmp_path / "to").rglob("*"))
+    assert [text_of(tmp_path / "from" / name) for name in ("file", "folder", "nothing")] == ["", "", ""]
+
+
+def test_a_destination_that_cannot_be_written(tmp_path: Path) -> None:
+    """A file in the place of a folder is a diagnostic."""
+    (tmp_path / "from").mkdir()
+    (tmp_path / "from" / "x").write_bytes(b"x")
+    (tmp_path / "to").write_text("a file")
+    assert refused(StorageError, copy_files, tmp_path / "from", tmp_path / "to").exit_code == ExitCode.STORAGE
+
+
+def described(answer: str) -> HostFacts:
+    return replace(MACHINE, model=answer.strip())
+
+
+PROBES = Probes(
+    facts="echo 'a board'",
+    read_facts=described,
+    heat="echo 3",
+    read_heat=lambda answer: Thermal(status=int(answer), battery_celsius=None),
+    keeps_time=lambda answer: answer.strip() == "a board",
+)
+asked = partial(probed_machine, name="local:1", base="/base", cores=())
+
+
+def test_what_is_known_of_a_machine_comes_from_its_answers() -> None:
+    """Its facts and its heat are asked for whenever they are wanted, whether its times count at once and once."""
+    transport = LocalTransport()
+    machine = asked(transport, PROBES)
+    assert transport.commands == [("sh", "-c", "echo 'a board'")]
+    assert (machine.name, machine.base, machine.cores, machine.time_meaningful) == ("local:1", "/base", (), True)
+    assert (machine.describe().model, machine.thermal().status) == ("a board", 3)
+    assert [words[2] for words in transport.commands[1:]] == ["echo 'a board'", "echo 3"]
+
+
+def test_a_machine_whose_times_mean_nothing() -> None:
+    """The answer decides, whatever it is."""
+    assert not asked(LocalTransport(), replace(PROBES, facts="exit 1")).time_meaningful
+
+
+def test_a_machine_under_user_emulation() -> None:
+    """Its programs are the emulator's processes: neither times nor memory say anything of a real machine."""
+    probes = replace(PROBES, read_facts=lambda answer: replace(described(answer), kind="user-emulation"))
+    machine = asked(LocalTransport(), probes)
+    assert (machine.memory_meaningful, machine.time_meaningful) == (False, False)
+    device = RemoteDevice(machine)
+    assert (device.memory_meaningful, device.time_meaningful) == (False, False)
+    assert (device.facts().memory_meaningful, device.facts().time_meaningful) == (False, False)
+    assert asked(LocalTransport(), PROBES).memory_meaningful
+
+
+class Machine:
+    """A machine on which `taskset` ends as it is told to."""
+
+    def __init__(self, returncode: int = 0, status: str = "") -> None:
+        self.returncode = returncode
+        self.status = status
+        self.calls: list[tuple[str, ...]] = []
+
+    def __call__(self, words: Sequence[str], seconds: float) -> Completed:
+        assert seconds > 0
+        self.calls.append(tuple(words))
+        stderr = "taskset: Invalid argument"
+        return Completed(argv=tuple(words), returncode=self.returncode, stdout=self.status, stderr=stderr)
+
+
+@pytest.mark.parametrize("returncode", [1, 126, 127])
+def test_machines_that_cannot_pin(returncode: int) -> None:
+    """Without taskset, or without these cores, the machine's words are passed on."""
+    error = refused(UsageError, check_pinning, Machine(returncode), (9,), "adb:x")
+    assert (error.code, error.exit_code) == ("cannot-pin", ExitCode.USAGE)
+    assert error.why == "taskset: Invalid argument"
+
+
+@pytest.mark.parametrize("cores", [(-1,), (0, 1024), (10**9,)])
+def test_cores_that_no_machine_has(cores: tuple[int, ...]) -> None:
+    """Numbers out of range are refused without a mask of a gigabyte."""
+    machine = Machine()
+    assert (refused(UsageError, check_pinning, machine, cores, "adb:x").code, machine.calls) == ("cannot-pin", [])
+
+
+@pytest.fixture(autouse=True)
+def environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    for variable in VARIABLES.values():
+        monkeypatch.delenv(variable, raising=False)
+
+
+def test_a_board_has_the_folder_that_its_user_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each kind of machine has a variable of its own; an empty one says nothing."""
+    monkeypatch.setenv("ORTRIM_SSH_FOLDER", "/mnt/data disk")
+    assert base_folder("ssh", "/usual") == "/mnt/data disk"
+    assert base_folder("adb", "/data/local/tmp") == "/data/local/tmp"
+    monkeypatch.setenv("ORTRIM_SSH_FOLDER", "")
+    assert base_folder("ssh", "/usual") == "/usual"
+
+
+@pytest.mark.parametrize("folder", ["tmp", "~/x", "./x", "/a\nb", "-x"])
+def test_what_is_no_whole_path(monkeypatch: pytest.MonkeyPatch, folder: str) -> None:
+    """Where it would end is nobody's guess."""
+    monkeypatch.setenv("ORTRIM_ADB_FOLDER", folder)
+    error = refused(UsageError, base_folder, "adb", "/data/local/tmp")
+    assert (error.code, error.where) == ("bad-folder", "ORTRIM_ADB_FOLDER")
+    assert error.exit_code == ExitCode.USAGE
+    assert "/data/local/tmp" in error.hint
+
+
+@pytest.mark.parametrize("words", ["Permission denied", "Read-only file system"])
+def test_hints_name_the_variable(words: str) -> None:
+    """Of the kind of machine that they are about, and it is one that is read."""
+    for error, variable in (
+        (known_error(words, "R58"), "ORTRIM_ADB_FOLDER"),
+        (ssh_error(words, "board"), "ORTRIM_SSH_FOLDER"),
+    ):
+        assert error is not None
+        assert variable in error.hint
+    assert "ORTRIM_ADB_FOLDER or ORTRIM_SSH_FOLDER" in other_folder("other:1")

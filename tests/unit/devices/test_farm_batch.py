@@ -99,29 +99,6 @@ def test_the_longest_job_is_well_within_what_farms_allow() -> None:
 
 
 @pytest.mark.parametrize(
-    ("script", "reference"),
-    [
-        ("kill -ABRT $$", "runner-crashed"),
-        ("kill -KILL $$", "runner-crashed"),
-        ("kill -ILL $$", "illegal-instruction"),
-        ("echo nonsense", "runner-garbage"),
-        ('echo \'{"message": "out of memory"}\' >$json; exit 1', "out-of-memory"),
-        ('echo \'{"message": "no such model"}\' >$json; exit 4', "model-refused"),
-        ("exit 77", "runner-failed"),
-        ("sleep 30", "runner-timeout"),
-    ],
-)
-def test_a_run_that_fails_ends_as_on_any_device(tmp_path: Path, script: str, reference: str) -> None:
-    """With its own words; the other runs have theirs."""
-    bad = sample_request(tmp_path / "files", f'[ "$outputs" ] || {{ {script}; exit; }}\n{GOOD}', seconds=1)
-    good = replace(bad, outputs=tmp_path / "outputs")
-    (tmp_path / "outputs").mkdir()
-    _, (first, second) = ended(tmp_path, carry_out, bad, good)
-    assert error_of(first).code == reference
-    assert output_of(second).status == "ok"
-
-
-@pytest.mark.parametrize(
     ("end", "reference"),
     [
         ({"how": "endless", "code": 137}, "endless-output"),
@@ -136,14 +113,6 @@ def test_a_run_that_the_app_did_not_leave_to_its_end(tmp_path: Path, end: dict[s
     """A limit that was not the run's own was that of all runs together."""
     request = sample_request(tmp_path / "files")
     assert error_of(run(tmp_path, leaving(ENDED | end), request)).code == reference
-
-
-def test_a_phone_that_throttled_is_reported(tmp_path: Path) -> None:
-    """Its times mean nothing, its memory does."""
-    request = sample_request(tmp_path / "files")
-    device, _ = ended(tmp_path, leaving(ENDED, ENDED | {"thermal": 2}), request, request)
-    assert (device.memory_meaningful, device.time_meaningful) == (True, False)
-    assert device.heat == "the device throttles (thermal status 2, moderate)"
 
 
 def test_an_emulators_times_mean_nothing(tmp_path: Path) -> None:

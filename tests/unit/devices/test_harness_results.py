@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from device_samples import sample_request
 from harness_farm import PHONE, write_results
 from harness_log import PART_BYTES, encode
-from ortrim.base.files import sha256_of
 from ortrim.devices.harness import (
     LEAST_SECONDS,
     MOST_BYTES,
@@ -160,40 +159,6 @@ def test_command_lines_name_folders_that_the_app_knows(request_here: RunRequest,
     assert first[-2:] == ["--json", "/@run/report.json"]
     assert "--outputs" not in first
     assert second[second.index("--outputs") + 1] == "/@run/outputs"
-
-
-def test_every_file_is_there_with_its_digest(request_here: RunRequest) -> None:
-    """Libraries by name, others by asset; each digest is that of the file."""
-    content = harness_content((request_here,))
-    document = json.loads(content.requests)
-    assert {each["name"]: each["sha256"] for each in document["libraries"]} == {
-        name: sha256_of(path) for name, path in content.libraries.items()
-    }
-    assert {each["asset"]: each["sha256"] for each in document["contents"]} == {
-        name: sha256_of(path) for name, path in content.assets.items()
-    }
-    assert set(content.libraries.values()) == {request_here.runner, request_here.library}
-    assert set(content.assets.values()) == {request_here.model, request_here.cases[0].folder / "input_000.npy"}
-
-
-def test_ours_and_the_baseline_are_told_apart(request_here: RunRequest, tmp_path: Path) -> None:
-    """Both are called `libonnxruntime.so` and lie in one folder of the app."""
-    (tmp_path / "full").mkdir()
-    baseline = tmp_path / "full" / request_here.library.name
-    baseline.write_bytes(b"the full one")
-    content = harness_content((request_here, replace(request_here, library=baseline)))
-    assert len(content.libraries) == 3
-
-
-def test_a_companion_keeps_the_name_that_it_is_needed_by(request_here: RunRequest, tmp_path: Path) -> None:
-    """The C++ library is put among the app's libraries, and opened from there before the one that needs it."""
-    beside = tmp_path / "libc++_shared.so"
-    beside.write_bytes(b"the C++ library")
-    content = harness_content((replace(request_here, companions=(beside,)),))
-    assert content.libraries["libc++_shared.so"] == beside
-    assert beside not in content.assets.values()
-    (run,) = json.loads(content.requests)["runs"]
-    assert run["words"][run["words"].index("--preload") + 1] == "/@native/libc++_shared.so"
 
 
 @pytest.mark.parametrize("name", ["_hidden", ".hidden", "in put.npy", "weights.gz", "ärger.npy", "CVS", "x~", "a'b\"c"])

@@ -3,12 +3,14 @@ from pathlib import Path
 
 import pytest
 
-from fake_machine import fake_qemu
+from device_samples import sample_request
+from fake_machine import OUT_OF_MEMORY, PANIC, answer_of, fake_qemu
+from ortrim.base.command import Completed
 from ortrim.base.tools import InstalledTool
 from ortrim.devices import qemu as subject
 from ortrim.devices.machine_files import read_answer, regular
-from ortrim.devices.qemu import Boot, Machine, boot, qemu_words
-from ortrim.errors import StorageError, ToolError, VerifyError
+from ortrim.devices.qemu import Boot, Machine, boot, completed_run
+from ortrim.errors import StorageError, VerifyError
 from refusing import refused
 
 
@@ -39,15 +41,6 @@ def alive(place: Path) -> list[str]:
         if str(place) in words:
             found.append(words)
     return found
-
-
-def test_the_command_line() -> None:
-    """The processor and the ceiling are those asked for; there is no network, and a panic ends the machine."""
-    words = qemu_words(Machine(program=Path("/q"), cpu="cortex-a76", memory_mib=128, kernel=Path("/k")))
-    text = " ".join(words)
-    assert words[0] == "/q"
-    for part in ("-cpu cortex-a76", "-m 128", "-kernel /k", "-nic none", "-no-reboot", "panic=-1"):
-        assert part in text
 
 
 @pytest.mark.parametrize(
@@ -90,14 +83,6 @@ def test_garbage_from_a_machine(tmp_path: Path, temporary: Path, answer: bytes) 
     assert list(temporary.iterdir()) == []
 
 
-def test_a_qemu_that_is_gone(tmp_path: Path, temporary: Path) -> None:
-    """A program that was removed since it was found is a missing tool."""
-    tool = fake_qemu(tmp_path / "qemu")
-    tool.path.unlink()
-    assert refused(ToolError, booted, tool).code == "tool-missing"
-    assert list(temporary.iterdir()) == []
-
-
 def test_no_room_for_the_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A folder for temporary files that cannot be used is a diagnostic of storage."""
     (tmp_path / "file").write_text("")
@@ -122,3 +107,33 @@ def test_what_the_console_says(line: str, *, short: bool) -> None:
     assert (done.out_of_memory == line) is short
     assert done.panic == (line.partition("] ")[2] if "Kernel panic" in line else "")
     assert done.complaints.splitlines() == ["before", *([line] if line.startswith("runner") else []), "after"]
+
+
+def judged(place: Path, answer: bytes, console: str = "", *, timed_out: bool = False) -> Completed:
+    booted = Boot(answer=read_answer(answer), console=console, timed_out=timed_out)
+    return completed_run(booted, sample_request(place), device="qemu-system:x", memory_mib=64)
+
+
+def test_an_end_just_before_the_limit_counts(tmp_path: Path) -> None:
+    """A machine that answered to its end and was then stopped did answer."""
+    assert judged(tmp_path, answer_of({"0": b"x"}), timed_out=True).stdout == "x"
+
+
+@pytest.mark.parametrize(
+    ("answer", "console", "timed_out", "reference"),
+    [
+        (answer_of({}, [137]), OUT_OF_MEMORY, False, "out-of-memory"),
+        (answer_of({})[:-200], OUT_OF_MEMORY, False, "out-of-memory"),
+        (b"@@BEGIN\n", "", True, "runner-timeout"),
+        (b"@@BEGIN\n@@LATE\n", "", False, "runner-timeout"),
+        (b"@@BEGIN\n@@LATE\n@@EXIT 137\n@@FILES\n", "", True, "runner-timeout"),
+        (b"@@BEGIN\n@@LATE\n@@EXIT 137\n", OUT_OF_MEMORY, False, "out-of-memory"),
+        (b"@@BEGIN\n@@EXIT 0\n", "", True, "machine-crashed"),
+        (b"", "", True, "machine-crashed"),
+        (b"@@BEGIN\n", "", False, "machine-crashed"),
+        (b"", PANIC, False, "machine-crashed"),
+    ],
+)
+def test_what_is_no_end(tmp_path: Path, answer: bytes, console: str, reference: str, *, timed_out: bool) -> None:
+    """Memory, time and the machine itself are told apart."""
+    assert refused(VerifyError, judged, tmp_path, answer, console, timed_out=timed_out).code == reference

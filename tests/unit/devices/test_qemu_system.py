@@ -18,7 +18,6 @@ from fake_machine import (
     fake_qemu,
     fake_tool,
 )
-from ortrim.devices import qemu
 from ortrim.devices.qemu import LOWER_MIB, STEP_MIB, QemuSystem, least_memory, tries
 from ortrim.errors import VerifyError
 from ortrim.parity.runner import RunRequest
@@ -69,25 +68,6 @@ def test_a_machine_that_ends_early(tmp_path: Path, request_: RunRequest, answer:
     assert (error.code, error.why) == ("machine-crashed", why)
     assert "qemu-system:cortex-a53" in error.where
     assert not list((tmp_path / "outputs").iterdir())
-
-
-@pytest.mark.parametrize(
-    ("answer", "expected"),
-    [
-        (b"@@BEGIN\n", ("runner-timeout", "the runner did not end within 0.1 seconds and was stopped")),
-        (b"", ("machine-crashed", "the machine did not finish in time")),
-        (b"@@BEGIN\n@@EXIT 0\n@@FI", ("machine-crashed", "the machine did not finish in time")),
-    ],
-)
-def test_what_hangs(
-    tmp_path: Path, request_: RunRequest, monkeypatch: pytest.MonkeyPatch, answer: bytes, expected: tuple[str, str]
-) -> None:
-    """A runner that hangs is told apart from a machine that does."""
-    monkeypatch.setattr(qemu, "START_SECONDS", 0.4)
-    repetition = dataclasses.replace(request_.repetition, timeout_seconds=0.1)
-    device = device_with(tmp_path, answer, then="sleep 600")
-    error = run_refused(device, dataclasses.replace(request_, repetition=repetition))
-    assert (error.code, error.what) == expected
 
 
 def test_a_machine_can_be_asked_without_a_run(tmp_path: Path) -> None:

@@ -38,32 +38,6 @@ def toml_string(text: str) -> str:
 Location = tuple[str | int, ...]
 """Keys and indices from the top of the document, for example `("models", 0, "cases", 1)`."""
 
-ERROR_CODES: Final = {
-    "spec-missing": "There is no such file, or it is not a plain file.",
-    "spec-unreadable": "The file cannot be read.",
-    "spec-too-large": "The file is far too large for a buildspec.",
-    "not-utf8": "The file is not UTF-8 text.",
-    "not-toml": "The text is not TOML; the line and the column are given.",
-    "unknown-key": "The key does not exist there.",
-    "missing-key": "A required key is not given.",
-    "wrong-type": "The value has the wrong type.",
-    "bad-value": "The value has the right type but is not one of the possible values.",
-    "stray-key": "The key has no meaning together with the other keys.",
-    "duplicate-name": "Two models, cases or targets have the same name.",
-    "second-reference": "Two models are marked as the reference of the others' latency.",
-    "model-source": "A model has no source, or more than one.",
-    "unsafe-url": "The address is neither HTTPS nor on loopback, or it holds a password.",
-    "unsafe-member": "The path inside the wheel is not a plain relative path.",
-    "unknown-target": "No such target exists.",
-    "unknown-cpu": "No such processor is known for the target's architecture; the names are given.",
-    "model-missing": "The model's file does not exist.",
-    "data-missing": "The recorded inputs of a case do not exist.",
-    "unknown-case": "No such case of the model exists.",
-    "case-circle": "Cases come after each other in a circle, so that none is the first.",
-    "step-file-missing": "A file that a step names does not exist.",
-    "idle-step": "A step of a model's preparation has nothing to do.",
-    "source-missing": "The checkout of ONNX Runtime does not exist.",
-}
 LONGEST_SHOWN: Final = 72
 KINDS: Final[dict[type, str]] = {
     str: "a string",

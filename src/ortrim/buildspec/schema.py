@@ -1,9 +1,7 @@
 """The JSON Schema of buildspecs, made from the types in `buildspec.buildspec`."""
 
 import math
-import re
-from collections.abc import Iterator
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from functools import cache
 from typing import Any, Final
 
@@ -14,7 +12,6 @@ from pydantic_core import core_schema
 from ortrim.buildspec.buildspec import BuildSpec
 from ortrim.buildspec.problems import (
     APPLE_VERSION,
-    ERROR_CODES,
     GLIBC,
     NAME,
     NDK,
@@ -26,10 +23,8 @@ from ortrim.buildspec.problems import (
     Location,
     Problem,
     kind,
-    listed,
 )
-from ortrim.buildspec.targets import CPUS, TARGETS
-from ortrim.buildspec.tolerances import DEFAULT_TOLERANCES, EXACT, LEVELS, Bounds, Tolerance
+from ortrim.buildspec.targets import TARGETS
 
 PATTERN_WORDS: Final = {
     NAME: "1 to 64 lower-case letters, digits, '.', '_' or '-', beginning with a letter or a digit",
@@ -143,186 +138,3 @@ def _unfit(value: Any) -> tuple[str, str] | None:
     if isinstance(value, int) and not -(2**63) <= value < 2**63:
         return "bad-value", "does not fit into the 64 bits of a TOML integer"
     return None
-
-
-EXAMPLE: Final = """\
-budgets = { library_ratio = 0.09, peak_rss_ratio = 0.4 }
-
-[[models]]
-name = "keyword"
-path = "keyword.onnx"
-
-[[models.cases]]
-name = "one-second"
-dimensions = { batch = 1, samples = 16000 }
-"""
-
-INTRODUCTION: Final = f"""\
-# Buildspec reference
-
-<!-- Rendered from src/ortrim/buildspec/buildspec.py by ortrim.buildspec.schema; a test compares the two. -->
-
-A buildspec is a TOML file that says which models share a trimmed ONNX Runtime, for which targets and within which
-budgets. This is a whole one:
-
-```toml
-{EXAMPLE}```
-
-Paths are relative to the buildspec's folder. A key without a default may be left out unless it is marked *required*.
-`invoke schema` prints the same as JSON Schema, for editors that complete and check TOML.
-"""
-
-PROBLEMS: Final = """\
-## What can be wrong
-
-Everything that is wrong with a buildspec is said at once, each problem with its file and dotted path; the exit code is
-10 and nothing is written.
-
-| reference | meaning |
-|---|---|
-"""
-
-PAGE: Final = re.compile(r"docs/([a-z]+)/([a-z-]+)\.md")
-"""A page as docstrings name it, from the root of the checkout; the reference links to it."""
-BOUNDS: Final = {
-    "exclusiveMinimum": "over {}",
-    "minimum": "at least {}",
-    "exclusiveMaximum": "under {}",
-    "maximum": "at most {}",
-}
-
-
-SHARED: Final = {
-    "title": "Step",
-    "description": "The keys of every step; `use` says which step it is, and each has keys of its own, below.",
-}
-
-
-@dataclass(frozen=True)
-class _Table:
-    """A table of the buildspec: its heading, its keys as a path, and its schema."""
-
-    heading: str
-    path: str
-    node: dict[str, Any]
-
-
-def render_reference() -> str:
-    """Return the reference as Markdown that ends with a newline."""
-    root = buildspec_schema()
-    tables = list(_tables(_Table("Top level", "", root), root))
-    first = {table.node["title"]: table for table in reversed(tables)}
-    sections = [_section(table, first[table.node["title"]], root) for table in tables]
-    problems = PROBLEMS + "".join(f"| `{reference}` | {meaning} |\n" for reference, meaning in ERROR_CODES.items())
-    return PAGE.sub(r"[\2](../\1/\2.md)", "\n".join([INTRODUCTION, *sections, problems]))
-
-
-def _tables(table: _Table, root: dict[str, Any]) -> Iterator[_Table]:
-    yield table
-    for key, node in table.node["properties"].items():
-        path = f"{table.path}.{key}".removeprefix(".")
-        below = (
-            _Table(f"`[{path}]`", path, resolved(node, root)),
-            _Table(f"`[[{path}]]`", path, resolved(node.get("items", {}), root)),
-            _Table(
-                f"`[{path}.<{_entry(key)}>]`",
-                f"{path}.<{_entry(key)}>",
-                resolved(node.get("additionalProperties") or {}, root),
-            ),
-        )
-        for candidate in below:
-            if "properties" in candidate.node:
-                yield from _tables(candidate, root)
-        yield from _kinds(path, node.get("items", {}), root)
-
-
-def _kinds(path: str, node: dict[str, Any], root: dict[str, Any]) -> Iterator[_Table]:
-    """Yield a table that is of several kinds: the keys that all have, then those of each kind."""
-    kinds = [resolved(each, root) for each in node.get("oneOf", ())]
-    if kinds:
-        shared = [key for key in kinds[0]["properties"] if all(key in kind["properties"] for kind in kinds)]
-        yield _Table(f"`[[{path}]]`", path, _with_keys(kinds[0], [key for key in shared if key != "use"]) | SHARED)
-    for variant in kinds:
-        keys = [key for key in variant["properties"] if key not in shared]
-        name = variant["properties"]["use"]["const"]
-        yield _Table(f'`[[{path}]]` with `use = "{name}"`', path, _with_keys(variant, keys))
-
-
-def _with_keys(node: dict[str, Any], keys: list[str]) -> dict[str, Any]:
-    return node | {"properties": {key: node["properties"][key] for key in keys}}
-
-
-def _entry(key: str) -> str:
-    """Return the word for a key that the user chooses (or takes from an enumeration) in the table `key`."""
-    return {"tolerances": "element type", "inputs": "input"}.get(key, "name")
-
-
-def _section(table: _Table, first: _Table, root: dict[str, Any]) -> str:
-    """Return the section of a table; `first` is the first table of the same kind, which may be this one."""
-    if table is not first:
-        return f"## {table.heading}\n\nThe same keys as {first.heading}.\n"
-    required = table.node.get("required", ())
-    rows = (_row(key, node, key in required, root) for key, node in table.node["properties"].items())
-    if not table.node["properties"]:
-        return f"## {table.heading}\n\n{table.node['description']}\n"
-    head = "| key | value | default | meaning |\n|---|---|---|---|\n"
-    more = MORE.get(table.node["title"], lambda: "")()
-    return f"## {table.heading}\n\n{table.node['description']}\n\n{head}{''.join(rows)}{more}"
-
-
-def _tolerances() -> str:
-    """Return the defaults that depend on the element type, for which the schema has no words."""
-    names = [field.name for field in fields(Tolerance)]
-    rows = [
-        *((f"`{kind}`", bounds) for kind, bounds in DEFAULT_TOLERANCES.items()),
-        ("floats, `int8` and `uint8` of a quantized model", LEVELS),
-        ("all others", EXACT),
-    ]
-    lines = [f"| {kind} | {' | '.join(_bound(bounds, name) for name in names)} |\n" for kind, bounds in rows]
-    head = f"| element type | {' | '.join(f'`{name}`' for name in names)} |\n|---|{'---|' * len(names)}\n"
-    return f"\nThe defaults:\n\n{head}{''.join(lines)}"
-
-
-def _bound(bounds: Bounds, name: str) -> str:
-    value: float | None = getattr(bounds, name)
-    if name == "absolute" and bounds.rounding:
-        return f"at most {bounds.rounding:.1e}"
-    return "in distributions: 1" if value is None else "any" if math.isinf(value) else f"{value:g}"
-
-
-def _processors() -> str:
-    """Return the names that `cpu` takes, which depend on the target."""
-    rows = (f"| `{kind}` | {', '.join(f'`{name}`' for name in names)} |\n" for kind, names in CPUS.items())
-    return f"\nThe processors, by architecture:\n\n| architecture | `cpu` |\n|---|---|\n{''.join(rows)}"
-
-
-MORE: Final = {"Tolerance": _tolerances, "TargetSpec": _processors}
-"""What is said below a table of keys, by the title of its type."""
-
-
-def _row(key: str, node: dict[str, Any], is_required: bool, root: dict[str, Any]) -> str:  # noqa: FBT001 - private
-    default = "*required*" if is_required else _literal(node["default"]) if "default" in node else ""
-    meaning = " ".join(node["description"].split())
-    return f"| `{key}` | {_value(node, root)} | {default} | {meaning} |\n"
-
-
-def _literal(value: Any) -> str:
-    return f"`{str(value).lower() if isinstance(value, bool) else value}`"
-
-
-def _value(node: dict[str, Any], root: dict[str, Any]) -> str:
-    if choices := node.get("enum", [node["const"]] if "const" in node else []):
-        return listed([f"`{choice}`" for choice in choices])
-    if "anyOf" in node:
-        return listed([_value(choice, root) for choice in node["anyOf"]])
-    if "pattern" in node:
-        return PATTERN_WORDS[node["pattern"]]
-    if "items" in node:
-        items = node["items"]
-        plural = "" if {"enum", "const", "anyOf"} & set(items) else "s"
-        return "array of tables" if {"$ref", "oneOf"} & set(items) else f"array of {_value(items, root)}{plural}"
-    if "additionalProperties" in node and "properties" not in node:
-        return f"table by {'element type' if 'propertyNames' in node else 'name'}"
-    name = {"object": "table", "path": "path"}.get(node.get("format", resolved(node, root)["type"]))
-    bounds = [words.format(node[key]) for key, words in BOUNDS.items() if key in node]
-    return ", ".join([name or node["type"], *bounds])

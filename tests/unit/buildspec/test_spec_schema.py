@@ -11,10 +11,10 @@ import pytest
 
 import ortrim.buildspec
 import ortrim.platforms
+from buildspec_reference import ERROR_CODES, EXAMPLE, render_reference
 from ortrim.buildspec.buildspec import LoadedSpec
 from ortrim.buildspec.load import load_spec
-from ortrim.buildspec.problems import ERROR_CODES
-from ortrim.buildspec.schema import EXAMPLE, buildspec_schema, known_keys, render_reference
+from ortrim.buildspec.schema import buildspec_schema, known_keys
 from ortrim.buildspec.targets import TARGETS
 from ortrim.platforms import target_problems
 

@@ -38,6 +38,7 @@ T = TypeVar("T")
 
 Number = Annotated[int, Field(ge=1, le=2**63 - 1)]
 Text = Annotated[str, Field(max_length=4096)]
+Commit = Annotated[str, Field(pattern=r"^[0-9a-f]{40}([0-9a-f]{24})?$")]
 SHA256: Final = re.compile(r"sha256:([0-9a-f]{64})")
 
 
@@ -346,10 +347,6 @@ PATIENCE_SECONDS: Final = 900.0
 LONGEST_PAUSE_SECONDS: Final = 60.0
 
 
-def _silent(_: str) -> None:
-    """Say nothing."""
-
-
 class RetryingSession:
     """Requests with one token or none; `announce` is told of each longer wait, `traffic` keeps account."""
 
@@ -358,7 +355,7 @@ class RetryingSession:
         token: Token | None,
         *,
         clock: Clock | None = None,
-        announce: Callable[[str], None] = _silent,
+        announce: Callable[[str], None] = lambda _: None,
         patience_seconds: float = PATIENCE_SECONDS,
     ) -> None:
         self.clock = clock or Clock()
@@ -596,17 +593,12 @@ def default_branch(client: GitHub) -> str:
         raise NetworkError("repository-not-found", what, where=path, why=error.why, hint=hint) from None
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Commit:
-    sha: Annotated[str, Field(pattern=r"^[0-9a-f]{40}([0-9a-f]{24})?$")]
-
-
 def commit_of_tag(client: GitHub, tag: str) -> str:
     """Return the commit of a tag."""
     path = f"{client.repository.path}/commits/{quote(f'tags/{tag}', safe='')}"
     try:
         # Pages are of the files that the commit changed, which nobody wants here.
-        return parsed(_Commit, client.get(path, per_page="1"), path).sha
+        return parsed(Commit, client.get(path, per_page="1"), path, "sha")
     except NetworkError as error:
         if error.code not in {"github-not-found", "github-invalid-request"}:
             raise

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from functools import partial
 from importlib.resources import files
@@ -183,18 +183,13 @@ class DeliverJob:
     minutes: int
 
 
-@dataclass(frozen=True, kw_only=True)
-class JobMatrix:
-    """The jobs of a run: all of `compiled` come before any of `delivered`."""
-
-    compiled: tuple[CompileJob, ...]
-    delivered: tuple[DeliverJob, ...]
-
-
-def matrix_of(plan: BuildPlan, *, delivered: bool = True) -> JobMatrix:
-    """Return the jobs that a plan comes to; without `delivered`, compiling is all."""
-    targets = tuple(planned.job.target for planned in plan.targets)
-    compiled = tuple(
+def compile_jobs(plan: BuildPlan) -> tuple[CompileJob, ...]:
+    """Return a job for each target of a plan; all of them come before any of `deliver_jobs`."""
+    targets = [planned.job.target for planned in plan.targets]
+    if len(targets) > MOST_JOBS:
+        what = f"{len(targets)} targets are more than the {MOST_JOBS} jobs that GitHub takes at once"
+        raise PlanError("matrix-too-large", what, where=plan.spec_name, hint="select fewer targets")
+    return tuple(
         CompileJob(
             target=target.identifier,
             artifact=compiled_artifact(plan, target.identifier),
@@ -203,10 +198,6 @@ def matrix_of(plan: BuildPlan, *, delivered: bool = True) -> JobMatrix:
         )
         for target in targets
     )
-    if len(compiled) > MOST_JOBS:
-        what = f"{len(compiled)} targets are more than the {MOST_JOBS} jobs that GitHub takes at once"
-        raise PlanError("matrix-too-large", what, where=plan.spec_name, hint="select fewer targets")
-    return JobMatrix(compiled=compiled, delivered=tuple(_deliveries(plan, targets)) if delivered else ())
 
 
 def runner_of(target: Target) -> str:
@@ -228,25 +219,26 @@ def matrix_json(jobs: tuple[CompileJob, ...] | tuple[DeliverJob, ...]) -> str:
     return json.dumps({"include": [asdict(job) for job in jobs]}, separators=(",", ":"))
 
 
-def _deliveries(plan: BuildPlan, targets: tuple[Target, ...]) -> Iterator[DeliverJob]:
+def deliver_jobs(plan: BuildPlan) -> tuple[DeliverJob, ...]:
+    """Return a job for each target of a plan that no assembly joins, then one for each assembly."""
     assembled = {identifier for assembly in plan.assemblies for identifier in assembly.targets}
-    for target in targets:
-        if target.identifier not in assembled:
-            artifacts = compiled_artifact(plan, target.identifier)
-            yield _delivery(plan, target.identifier, (target.identifier,), artifacts, runner_of(target))
-    for assembly in plan.assemblies:
-        artifacts = f"compiled-{plan.spec_name}-{assembly.identifier}-*"
-        runner = runner_of(TARGETS[assembly.targets[0]])
-        yield _delivery(plan, assembly.identifier, assembly.targets, artifacts, runner)
+    own = [target.identifier for target in plan.targets if target.identifier not in assembled]
+    return (
+        *(_delivery(plan, name, (name,), compiled_artifact(plan, name)) for name in own),
+        *(
+            _delivery(plan, each.identifier, each.targets, f"compiled-{plan.spec_name}-{each.identifier}-*")
+            for each in plan.assemblies
+        ),
+    )
 
 
-def _delivery(plan: BuildPlan, name: str, targets: tuple[str, ...], artifacts: str, runner: str) -> DeliverJob:
+def _delivery(plan: BuildPlan, name: str, targets: tuple[str, ...], artifacts: str) -> DeliverJob:
     return DeliverJob(
         name=name,
         targets=",".join(targets),
         artifacts=artifacts,
         artifact=f"{PREFIX}{plan.spec_name}-{name}",
-        runner=runner,
+        runner=runner_of(TARGETS[targets[0]]),
         minutes=DELIVERING_MINUTES,
     )
 

@@ -12,11 +12,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from buildspec_reference import ERROR_CODES
 from ortrim.base.console import Console
 from ortrim.base.json import to_data
 from ortrim.buildspec import buildspec
 from ortrim.buildspec.load import _parsed, load_spec, spec_from_data
-from ortrim.buildspec.problems import ERROR_CODES
 from ortrim.buildspec.targets import TARGETS
 from ortrim.buildspec.tolerances import Tolerance
 from ortrim.errors import Diagnostic, DiagnosticGroup, SpecError

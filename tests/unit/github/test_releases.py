@@ -13,7 +13,7 @@ from ortrim.errors import DiagnosticGroup, ExitCode, NetworkError, PackageError,
 from ortrim.github.jobs import mark_delivery, with_sums
 from ortrim.github.release import draft_release, expected_deliveries, notes_of, publish_release
 from ortrim.github.repositories import TOKEN
-from ortrim.github.workflow_files import matrix_of
+from ortrim.github.workflow_files import deliver_jobs
 from ortrim.package.manifest import ATTESTED, FACTS, DeliveryFacts
 from ortrim.planning.planned import planned_for
 from pipeline_stages import Stages
@@ -64,10 +64,10 @@ def test_what_buildspecs_come_to_is_what_their_runs_deliver(stages: Stages) -> N
     targets = ("linux-x64", "linux-arm64", "android-x86", "android-arm64-v8a", "macos-arm64", "ios-arm64")
     body = "".join(f'[[targets]]\nid = "{name}"\n' for name in targets)
     request = stages.request(body, target="*", elsewhere=True, on_macs=True)
-    matrix = matrix_of(planned_for(request, stages.console).plan)
+    delivered = deliver_jobs(planned_for(request, stages.console).plan)
     expected = expected_deliveries([request.spec])
     assert sorted(expected) == [f"delivered-sample-{name}" for name in ("android", "apple", "linux-arm64", "linux-x64")]
-    assert sorted(expected) == sorted(job.artifact for job in matrix.delivered)
+    assert sorted(expected) == sorted(job.artifact for job in delivered)
 
 
 @pytest.mark.parametrize("drafts", [1, 2])

@@ -33,7 +33,7 @@ from ortrim.github.runner_setup import (
     start_phone,
     write_output,
 )
-from ortrim.github.workflow_files import matrix_json, matrix_of
+from ortrim.github.workflow_files import compile_jobs, deliver_jobs, matrix_json
 from ortrim.pipeline.history import check_reports, regression_of
 from ortrim.planning.request import host_target, require_host
 from ortrim.platforms import by_platform
@@ -59,13 +59,14 @@ def plan(console: Console) -> None:
     install_layout_emulator(host_target(), console.note)
     made, text = plan_run(asked, console)
     require_farm_target(asked, made)
-    matrix = matrix_of(made, delivered=not asked.plan)
+    compiled = compile_jobs(made)
     show_plan(console, made, (), json_mode=False)
-    write_output("targets", ",".join(each.target for each in matrix.compiled))
+    write_output("targets", ",".join(each.target for each in compiled))
     write_output("plan", text)
-    write_output("compiled", matrix_json(matrix.compiled))
-    write_output("delivered", matrix_json(matrix.delivered) if matrix.delivered else "")
-    console.result(matrix_json(matrix.compiled))
+    write_output("compiled", matrix_json(compiled))
+    # A dispatched plan is compiled only: its models are elsewhere, and so is verification.
+    write_output("delivered", "" if asked.plan else matrix_json(deliver_jobs(made)))
+    console.result(matrix_json(compiled))
 
 
 @task(

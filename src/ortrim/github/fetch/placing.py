@@ -24,7 +24,7 @@ from ortrim.base.files import sha256_of, storage_errors, write_atomically
 from ortrim.base.http import Clock, OnBytes
 from ortrim.base.json import from_json, to_json
 from ortrim.errors import StorageError
-from ortrim.github.client import GitHub, RetryingSession, Traffic
+from ortrim.github.client import Commit, GitHub, RetryingSession, Traffic
 from ortrim.github.repositories import FULL_NAME
 
 NAME: Final = "ortrim.lock"
@@ -47,7 +47,6 @@ def _full_name(name: str) -> str:
 PlainPath = Annotated[str, AfterValidator(_plain)]
 FullName = Annotated[str, AfterValidator(_full_name)]
 Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
-Commit = Annotated[str, Field(pattern=r"^[0-9a-f]{40}([0-9a-f]{24})?$")]
 Host = Annotated[str, Field(pattern=r"^[A-Za-z0-9:][A-Za-z0-9.:-]{0,251}$")]
 Word = Annotated[str, Field(max_length=1000, pattern=r"^[^\x00-\x1f\x7f-\x9f]*$")]
 
@@ -324,12 +323,7 @@ def _is_right(files: Iterable[FileEntry], output: Path) -> bool:
     wanted = {entry.path: entry for entry in files}
     if _inside(output) != {*wanted, SUMS} or (output / SUMS).read_bytes() != checksums_text(wanted.values()).encode():
         return False
-    return all(_is_as_listed(output / path, entry) for path, entry in wanted.items())
-
-
-def _is_as_listed(path: Path, entry: FileEntry) -> bool:
-    plain = path.is_file() and not path.is_symlink()
-    return plain and path.stat().st_size == entry.size_bytes and sha256_of(path) == entry.sha256
+    return all(not (output / path).is_symlink() and _is_sound(output / path, entry) for path, entry in wanted.items())
 
 
 def _inside(folder: Path) -> set[str]:

@@ -5,13 +5,14 @@ from collections import Counter
 from pathlib import Path
 from typing import Any, Final
 
-from ortrim.base.archives import AR_MAGIC, open_zip
+from ortrim.base.archives import open_zip
 from ortrim.base.files import sha256_of, storage_errors
 from ortrim.base.json import to_data
 from ortrim.binaries.android import NativeLibrary
 from ortrim.binaries.elf import machine_of, read_library, with_elf_type
 from ortrim.binaries.macho import MachImage, is_macho, read_macho
 from ortrim.binaries.objects import archive_members, visible_symbols
+from ortrim.binaries.static_archives import AR_MAGIC
 from ortrim.binaries.xcframework import FRAMEWORK_SUFFIX as FRAMEWORK
 from ortrim.binaries.xcframework import SUFFIX as XCFRAMEWORK
 from ortrim.binaries.xcframework import SliceFacts, holds_framework, read_xcframework, used_categories

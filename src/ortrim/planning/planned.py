@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Final, Literal
 
 from ortrim import binaries, compiling, sources
-from ortrim.base import archives
 from ortrim.base.build_bundle import site_bundle
 from ortrim.base.cache import SeenFiles, seen_in
 from ortrim.base.console import Console
@@ -328,11 +327,10 @@ def _planned_model(models: Models, number: int, cases: tuple[Case, ...]) -> Plan
 def hooks_digest() -> str:
     """Return the digest of ortrim's own CMake files and of its code that decides what is compiled and linked.
 
-    Rather than list the modules in vain, all of a package count; beside them what reads static libraries and what makes
-    the JNI library, since a job has the words of all else.
+    Rather than list the modules in vain, all of a package count; beside them what makes the JNI library, since a job
+    has the words of all else.
     """
     packages = (binaries, compiling, sources)
     code = (file for package in packages for file in Path(str(package.__file__)).parent.glob("*.py"))
-    own = (Path(str(module.__file__)) for module in (archives, jni))
     hooks = (file for file in shipped_folder("cmake").rglob("*") if file.is_file())
-    return code_digest((*hooks, *code, *own))
+    return code_digest((*hooks, *code, Path(str(jni.__file__))))

@@ -13,11 +13,11 @@ from urllib.parse import unquote
 
 from pydantic import ValidationError
 
-from ortrim.base.archives import AR_MAGIC, members_of
 from ortrim.base.cache import cache_folder, locked
 from ortrim.base.command import Completed, run
 from ortrim.base.files import disk_full, says_full, sha256_of, storage_errors, write_atomically
 from ortrim.base.json import from_json, to_json
+from ortrim.binaries.static_archives import AR_MAGIC, members_of
 from ortrim.errors import BinaryError, SourcesError, ToolError
 from ortrim.pins.runtime import ComponentPin
 

@@ -1,5 +1,6 @@
 """Devices behind adb, for real: Debian's adbd in namespaces of its own, and whatever can go wrong on a cable."""
 
+import platform
 import re
 import threading
 from collections.abc import Iterator
@@ -195,11 +196,16 @@ def test_cores_that_are_not_there(phone: AdbMachine, cores: tuple[int, ...]) -> 
 def test_a_phone_takes_what_it_runs(
     phone: AdbMachine, monkeypatch: pytest.MonkeyPatch, target: str, api: int, said: str
 ) -> None:
-    """By its ABIs and its API level, before anything is pushed; what is not for it leaves nothing there."""
+    """By its ABIs and its API level, before anything is pushed; what is not for it leaves nothing there.
+
+    What an x86 device would have to translate is run, and its memory is not evaluated.
+    """
     monkeypatch.setattr(adb, "open_adb", lambda _, **options: opened(phone, **options))
     name = DeviceName(kind="adb")
     if not said:
-        open_device(TARGETS[target], name, job=job_of(target, api)).close()
+        with closing(open_device(TARGETS[target], name, job=job_of(target, api))) as device:
+            own = platform.machine() == "aarch64"
+            assert (device.memory_meaningful, device.facts().memory_meaningful) == (own, own)
         return
     with pytest.raises(VerifyError, match=re.escape(said)) as caught:
         open_device(TARGETS[target], name, job=job_of(target, api))

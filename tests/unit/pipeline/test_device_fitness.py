@@ -16,7 +16,7 @@ from ortrim.devices.kinds import DeviceName
 from ortrim.errors import ExitCode, VerifyError
 from ortrim.parity.measurements import HostFacts, Verdict
 from ortrim.planning.devices import open_device
-from ortrim.platforms.android.platform import require_fitting
+from ortrim.platforms.android.platform import is_translated, require_fitting
 from ortrim.verify.judge import failed_device
 from ortrim.verify.reports import NOT_FOR_DEVICE
 from sample_plans import sample_plan
@@ -45,6 +45,14 @@ def test_another_abi_is_not_for_it(target: str) -> None:
     error = refused(PHONE, target)
     assert f"is for {target.removeprefix('android-')}, and the device runs arm64-v8a, armeabi-v7a" in error.what
     assert "--target android-arm64-v8a" in error.hint
+
+
+def test_an_x86_device_translates_what_is_for_arm() -> None:
+    """No phone translates the older ABI of its own processor."""
+    assert is_translated(TARGETS["android-arm64-v8a"], "x86_64")
+    assert is_translated(TARGETS["android-armeabi-v7a"], "i686")
+    assert not is_translated(TARGETS["android-armeabi-v7a"], "aarch64")
+    assert not is_translated(TARGETS["android-x86"], "x86_64")
 
 
 def test_a_part_of_a_name_is_not_a_name() -> None:

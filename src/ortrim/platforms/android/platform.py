@@ -9,7 +9,7 @@ from ortrim.base.tools import install_command
 from ortrim.buildspec.buildspec import DEFAULT_ANDROID, AndroidSpec, BuildSpec, TargetSpec
 from ortrim.buildspec.problems import Location, Problem
 from ortrim.buildspec.rules import DEFAULT_GLIBC, stray_keys
-from ortrim.buildspec.targets import Target
+from ortrim.buildspec.targets import Architecture, Target
 from ortrim.compiling.plan import SYMBOLS, AndroidBuild, BuildJob, JobResult, Toolchain
 from ortrim.compiling.workspace import JobPaths
 from ortrim.devices import kinds
@@ -244,9 +244,12 @@ class Android(Platform):
         return super().refusal(target, kind) if kind.reach in {"here", "apple"} else ""
 
     def require_fitting(self, device: "ProgramDevice", target: Target, job: BuildJob | None) -> None:
-        """Refuse a phone of another ABI, or older than the job's API level."""
-        api = job.android.api if job and job.android else None
-        require_fitting(device.facts(), device.name, target, api)
+        """Refuse a phone of another ABI or older than the job's API level; what it translates is not measured."""
+        api, facts = job.android.api if job and job.android else None, device.facts()
+        require_fitting(facts, device.name, target, api)
+        if is_translated(target, facts.machine):
+            device.memory_meaningful = device.time_meaningful = False
+            device.caveat = "includes the translation of ARM's code"
 
     def baseline(
         self, job: BuildJob, runtime: "FullRuntime", requirements: str | None
@@ -268,6 +271,14 @@ class Android(Platform):
             hint = 'set one in the buildspec, as android.ndk = "27.2.12479018"'
             raise PlanError("no-ndk-version", what, where=target.id, hint=hint)
         return version
+
+
+def is_translated(target: Target, machine: str) -> bool:
+    """Return whether a machine, in the kernel's words, has no such processor and translates a target's code.
+
+    Android's emulators for x86-64 and Chromebooks do so with libraries for ARM.
+    """
+    return target.architecture in {Architecture.ARM, Architecture.ARM64} and machine in {"i686", "x86_64"}
 
 
 def require_fitting(host: "HostFacts", name: str, target: Target, api: int | None) -> None:

@@ -88,7 +88,6 @@ def test_another_programs_server_is_left_alone(
 
 
 def test_a_server_of_the_same_version_is_used(program: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The user's own server has the devices."""
     write(program, "true")
     monkeypatch.setattr(adb, "server_version", lambda _: 41)
     assert find_adb().path == program
@@ -146,7 +145,6 @@ def test_words_of_adb(printed: str, reference: str) -> None:
 
 @given(st.text(max_size=200))
 def test_any_output_has_a_diagnostic(printed: str) -> None:
-    """Whatever adb prints, there is a diagnostic of few lines."""
     assert len(adb_error(printed, "x").why.split("\n")) <= 4
 
 

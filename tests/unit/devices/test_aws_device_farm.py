@@ -70,7 +70,6 @@ def test_what_the_client_says(kinds: tuple[str, ...], reference: str, *, transie
 
 
 def test_only_the_first_line_is_repeated() -> None:
-    """AWS shows the headers it signed anew when a signature is wrong."""
     message = (
         "The request signature we calculated does not match.\n\nThe Canonical String:\nx-amz-security-token:geheim"
     )
@@ -89,7 +88,6 @@ def test_what_is_wrong_with_a_parameter_is_reported() -> None:
 
 @given(st.text(), st.integers(0, 999), st.text())
 def test_any_answer_has_a_diagnostic(code: str, status: int, message: str) -> None:
-    """Whatever a service says, there is a diagnostic of few words."""
     error, _ = settled(refusal(code[:40], status, message, WHERE))
     assert error.code.startswith("farm-")
     assert error.exit_code == ExitCode.VERIFY
@@ -194,7 +192,6 @@ def test_where_it_runs() -> None:
     ],
 )
 def test_ends_without_a_verdict(run: dict[str, object], reference: str, why: str) -> None:
-    """Every other end is an error with the farm's own words."""
     error = refused(VerifyError, require_verdict, run, "https://console", WHERE, 15)
     assert (error.code, error.where) == (reference, WHERE)
     assert why in error.why
@@ -203,7 +200,6 @@ def test_ends_without_a_verdict(run: dict[str, object], reference: str, why: str
 
 @pytest.mark.parametrize(("stage", "words"), [(FarmStage.WAITING, "no device"), (FarmStage.RUNNING, "was stopped")])
 def test_runs_that_were_given_up(stage: FarmStage, words: str) -> None:
-    """Waiting too long and running too long are told apart."""
     error = overdue(Overdue(stage, 60.0), "https://console", WHERE)
     assert error.code == "farm-timeout"
     assert words in error.what

@@ -62,7 +62,6 @@ def test_emulators(name: str) -> None:
 
 
 def test_a_maker_is_not_named_twice() -> None:
-    """Some models begin with their maker's name."""
     printed = PHONE.replace("[Phone 5 Pro]", "[EXAMPLE Phone]")
     assert adb_host(answer({"properties": printed})).model == "EXAMPLE Phone"
 
@@ -99,7 +98,6 @@ def test_surveys_are_one_line() -> None:
 
 @given(st.text(max_size=400))
 def test_any_answer_can_be_read(printed: str) -> None:
-    """Whatever a device answers, there are facts."""
     assert adb_host(printed).cores >= 1
     assert (
         adb_host(answer(dict.fromkeys(("properties", "cpu", "memory", "present", "page"), printed))).memory_bytes >= 0

@@ -40,7 +40,6 @@ def test_all_states_are_read() -> None:
     "printed", ["", "List of devices attached\n\n", "List of devices attached", "nonsense device\n"]
 )
 def test_nothing_is_no_device(printed: str) -> None:
-    """An empty list, no list and another program's words have no device in them."""
     assert read_listing(printed) == ()
 
 
@@ -53,7 +52,6 @@ def test_the_short_form_is_read() -> None:
 
 @given(st.text(max_size=300))
 def test_any_output_can_be_read(printed: str) -> None:
-    """Whatever comes is read, and what is found has a serial number and a state."""
     for device in read_listing(f"List of devices attached\n{printed}"):
         assert device.serial.strip()
         assert device.state

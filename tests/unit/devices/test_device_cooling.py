@@ -64,7 +64,6 @@ class Phone:
 
 
 def test_a_cool_phone_runs_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing is waited for, and times count."""
     phone = Phone(monkeypatch, COOL)
     phone.device.run(REQUEST)
     assert (phone.naps, phone.runs, phone.device.time_meaningful, phone.device.heat) == ([], 1, True, "")
@@ -106,7 +105,6 @@ def test_a_warm_battery_that_stays_warm(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_a_run_that_heats_is_repeated(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The numbers of a run during which throttling began are thrown away."""
     phone = Phone(monkeypatch, COOL, HOT, COOL, COOL)
     output = phone.device.run(REQUEST)
     assert (phone.runs, output.open_ms, phone.device.time_meaningful) == (2, 2, True)

@@ -24,7 +24,6 @@ PHONE = "[ro.product.model]: [Phone]\n[ro.build.version.sdk]: [34]"
 
 
 def test_this_machine_answers() -> None:
-    """The survey is a script that a shell runs, and its answer describes this machine."""
     done = run(("sh", "-c", survey_script(LINUX)))
     host = linux_host(read_sections(done.stdout))
     assert done.stderr == ""
@@ -159,7 +158,6 @@ def test_processors_are_named(text: str, expected: tuple[str, tuple[str, ...]]) 
 
 @given(st.text())
 def test_any_text_is_read(text: str) -> None:
-    """A kernel may print what it likes."""
     assert len(read_cpu_information(text)) == 2
 
 
@@ -205,7 +203,6 @@ def test_waiting_ends(thermal: Thermal) -> None:
 
 @given(ANY)
 def test_a_throttled_device_is_never_trusted(thermal: Thermal) -> None:
-    """Whatever was waited, a device that says that it throttles does not simply run."""
     for waited in (0.0, 90.0, 180.0, 1e6):
         assert decide(thermal, waited).action != "run" or not thermal.throttles
 

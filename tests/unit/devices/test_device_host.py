@@ -29,7 +29,6 @@ def refused(request: RunRequest) -> VerifyError:
 
 
 def test_an_absent_runner() -> None:
-    """A runner that does not exist is named."""
     error = refused(REQUEST)
     assert (error.code, error.where) == ("runner-not-startable", "/absent/runner")
 
@@ -48,7 +47,6 @@ def only_core() -> int:
 
 
 def test_runs_are_kept_on_chosen_cores(tmp_path: Path) -> None:
-    """The runner may run on these alone, and the facts say so."""
     device = Host((only_core(),))
     with pytest.raises(VerifyError) as caught:
         device.run(request_with(tmp_path, "grep Cpus_allowed_list /proc/self/status >&2; exit 4"))
@@ -73,7 +71,6 @@ def test_a_runner_that_cannot_be_started_on_chosen_cores(tmp_path: Path) -> None
 
 
 def test_the_machine_is_described() -> None:
-    """The facts in a report are those of this machine."""
     facts = Host().facts()
     assert facts.system == "Linux"
     assert facts.cores >= 1

@@ -37,7 +37,6 @@ def wait_until_gone(word: str) -> None:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells of the environments of processes")
 def test_an_interruption_leaves_no_child(tmp_path: Path) -> None:
-    """Ctrl-C ends the runner and its children wherever they went."""
     asked, caught = threading.Event(), []
 
     def work() -> None:
@@ -59,7 +58,6 @@ def test_an_interruption_leaves_no_child(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("content", [b"", b"\x7fELF" + bytes(60)])
 def test_a_runner_for_another_machine(tmp_path: Path, content: bytes) -> None:
-    """What this machine's kernel cannot run is said so."""
     request = sample_request(tmp_path)
     request.runner.write_bytes(content)
     error = refused((str(request.runner),), request)

@@ -53,14 +53,12 @@ def test_a_virtual_mac_says_so() -> None:
 
 @pytest.mark.parametrize("printed", ["", "hw.ncpu: many\nhw.memsize: -1", "\0\0", "hw.ncpu: 8" + "9" * 40])
 def test_a_mac_that_says_nothing_or_nonsense(printed: str) -> None:
-    """What is not known is empty."""
     facts = mac_host(printed)
     assert (facts.cores, facts.memory_bytes, facts.model) == (1, 0, "")
 
 
 @given(st.text(max_size=200))
 def test_any_answer_is_read(printed: str) -> None:
-    """No error escapes."""
     assert mac_host(printed).system == "Darwin"
 
 

@@ -198,7 +198,6 @@ def test_one_device_twice(names: tuple[str, ...]) -> None:
 
 
 def test_several_names() -> None:
-    """They come in the order asked for."""
     asked = ("qemu-user", "qemu-system:cortex-a76", "qemu-system:cortex-a53@96")
     names = ["qemu-user:cortex-a53", "qemu-system:cortex-a76", "qemu-system:cortex-a53@96"]
     assert list(map(str, read_names(ARM64, asked))) == names

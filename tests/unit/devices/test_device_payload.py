@@ -71,7 +71,6 @@ def test_a_static_library_stays_at_home(tmp_path: Path) -> None:
 
 
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
-    """A library that is not there is refused before anything is sent."""
     request = sample_request(tmp_path)
     request.library.unlink()
     error = refused(StorageError, make_payload, request, "/m", "/o")

@@ -114,7 +114,6 @@ def test_a_machine_that_goes_away(machine: Path, tmp_path: Path, step: str, refe
 
 
 def test_a_lost_machine_cannot_be_cleaned(machine: Path, tmp_path: Path) -> None:
-    """Neither the run's failure nor closing is hidden behind a clean-up that fails too."""
     transport = BrokenTransport("device-lost")
     device = device_on(machine, transport)
     transport.gone_for = lambda what: what in {"run", "rm"}
@@ -155,7 +154,6 @@ def test_heat_is_reported_before_and_after(machine: Path, tmp_path: Path) -> Non
 
 
 def test_devices_side_by_side_do_not_meet(machine: Path, tmp_path: Path) -> None:
-    """Two devices on one machine have folders of their own, and closing one leaves the other's."""
     one, two = device_on(machine), device_on(machine)
     one.run(sample_request(tmp_path))
     two.run(sample_request(tmp_path))
@@ -283,7 +281,6 @@ def test_an_opening_that_is_interrupted_leaves_nothing(base: Path) -> None:
 
 
 def test_links_are_not_followed(tmp_path: Path) -> None:
-    """Neither to a file of this machine nor to a folder of it, and one that leads nowhere does no harm."""
     (tmp_path / "secrets").mkdir()
     (tmp_path / "secrets" / "key").write_text("secret")
     (tmp_path / "from").mkdir()
@@ -327,7 +324,6 @@ def test_what_is_known_of_a_machine_comes_from_its_answers() -> None:
 
 
 def test_a_machine_whose_times_mean_nothing() -> None:
-    """The answer decides, whatever it is."""
     assert not asked(LocalTransport(), replace(PROBES, facts="exit 1")).time_meaningful
 
 
@@ -359,7 +355,6 @@ class Machine:
 
 @pytest.mark.parametrize("returncode", [1, 126, 127])
 def test_machines_that_cannot_pin(returncode: int) -> None:
-    """Without taskset, or without these cores, the machine's words are passed on."""
     error = refused(UsageError, check_pinning, Machine(returncode), (9,), "adb:x")
     assert (error.code, error.exit_code) == ("cannot-pin", ExitCode.USAGE)
     assert error.why == "taskset: Invalid argument"
@@ -367,7 +362,6 @@ def test_machines_that_cannot_pin(returncode: int) -> None:
 
 @pytest.mark.parametrize("cores", [(-1,), (0, 1024), (10**9,)])
 def test_cores_that_no_machine_has(cores: tuple[int, ...]) -> None:
-    """Numbers out of range are refused without a mask of a gigabyte."""
     machine = Machine()
     assert (refused(UsageError, check_pinning, machine, cores, "adb:x").code, machine.calls) == ("cannot-pin", [])
 

@@ -31,7 +31,6 @@ def shell_run(shell: str, words: tuple[str, ...], limit: float = 20) -> tuple[Co
 @pytest.mark.parametrize("shell", SHELLS)
 @pytest.mark.parametrize("code", [0, 1, 126, 255])
 def test_exit_codes_come_back(shell: str, code: int) -> None:
-    """A command's exit code and its streams are its own."""
     done, ended = shell_run(shell, ("sh", "-c", f"echo out; echo err >&2; exit {code}"))
     assert ended == EndedCommand(returncode=code, timed_out=False, stdout="out\n")
     assert done.stderr == "err\n"
@@ -39,7 +38,6 @@ def test_exit_codes_come_back(shell: str, code: int) -> None:
 
 @pytest.mark.parametrize("shell", SHELLS)
 def test_signals_come_back(shell: str) -> None:
-    """A command that a signal ended has 128 and its number; SIGKILL is not taken for the time limit."""
     assert shell_run(shell, ("sh", "-c", "kill -SEGV $$"))[1].returncode == 139
     assert shell_run(shell, ("sh", "-c", "kill -KILL $$"))[1] == EndedCommand(
         returncode=137, timed_out=False, stdout=""
@@ -68,14 +66,12 @@ def test_the_clock_does_not_stay(shell: str) -> None:
 @pytest.mark.parametrize("shell", SHELLS)
 @pytest.mark.parametrize("first", ["if", "{", "!", "A=b", "no such program", "'", "~", "-n"])
 def test_the_first_word_is_a_program(shell: str, first: str) -> None:
-    """What would mean something to the shell is looked for as a program, and not found."""
     assert shell_run(shell, (first, "x"))[1].returncode == 127
 
 
 @given(st.lists(WORDS, max_size=5))
 @settings(max_examples=25, deadline=None)
 def test_words_mean_nothing_to_the_shell(words: list[str]) -> None:
-    """Any words without NUL reach the command as they are."""
     _, ended = shell_run("sh", ("printf", "%s|", *words))
     printed = run(("printf", "%s|", *words)).stdout
     assert ended.stdout == printed
@@ -90,7 +86,6 @@ def test_scripts_are_one_line_if_words_are(words: list[str]) -> None:
 
 @given(st.text(max_size=200))
 def test_any_output_can_be_read(printed: str) -> None:
-    """Without the mark, an output was cut off; with it, all that came before is the command's."""
     assert read_ended(printed, MARK) is None
     ended = read_ended(f"{printed}\n{MARK} 3 137\n", MARK)
     assert ended == EndedCommand(returncode=3, timed_out=False, stdout=printed)
@@ -100,7 +95,6 @@ def test_any_output_can_be_read(printed: str) -> None:
     "tail", ["", "\n{mark}", "\n{mark} ", "\n{mark} 0", "\n{mark} x y", "\n{mark} 0 0 0", "{mark} 0 0"]
 )
 def test_an_end_that_was_cut_is_none(tail: str) -> None:
-    """Half a last line is as good as none."""
     assert read_ended(f"output{tail.replace('{mark}', MARK)}", MARK) is None
 
 
@@ -171,7 +165,6 @@ def test_an_endless_command() -> None:
 
 
 def test_an_interruption_leaves_no_command_behind() -> None:
-    """Ctrl-C ends what runs on the machine too."""
     machine = Machine(error=KeyboardInterrupt())
     with pytest.raises(KeyboardInterrupt):
         marked(machine, "true")

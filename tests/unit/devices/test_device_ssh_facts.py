@@ -54,7 +54,6 @@ def test_heat(zones: str, throttled: str, status: int | None) -> None:
 
 
 def test_this_machine_answers() -> None:
-    """The survey is a script that a shell runs without a complaint."""
     done = run(("sh", "-c", SURVEY))
     assert done.stderr == ""
     assert ssh_host(done.stdout).system == "Linux"
@@ -63,6 +62,5 @@ def test_this_machine_answers() -> None:
 
 @given(st.text(max_size=300))
 def test_any_answer_can_be_read(printed: str) -> None:
-    """Whatever a board answers, there are facts."""
     host = ssh_host(answer(zones=printed, throttled=printed, distribution=printed, board=printed))
     assert host.thermal_after in {None, 0, 1}

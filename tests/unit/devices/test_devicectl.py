@@ -206,7 +206,6 @@ def test_a_phone_that_answers_no_more(tmp_path: Path, monkeypatch: pytest.Monkey
 
 
 def test_links_from_a_phone_are_not_followed(tmp_path: Path) -> None:
-    """Neither as the end nor as outputs."""
     phone = Phone(tmp_path / "phone")
     (tmp_path / "secret").write_text(end())
     (phone.left / "end.json").symlink_to(tmp_path / "secret")
@@ -225,7 +224,6 @@ def test_each_run_is_started_by_its_number(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("fault", ["echo no >&2; exit 1", "exit 0"])
 def test_a_list_that_does_not_come(tmp_path: Path, fault: str) -> None:
-    """Whether devicectl says that it failed or not."""
     mac = FakeXcrun(tmp_path / "mac", {"*": fault})
 
     def never(_content: HarnessContent) -> PhoneApp:

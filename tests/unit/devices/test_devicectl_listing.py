@@ -52,7 +52,6 @@ def test_a_phone_is_chosen(name: str) -> None:
     ],
 )
 def test_phones_that_cannot_be_used(change: Callable[[dict[str, Any]], object], words: str) -> None:
-    """Each obstacle has its own words and remedy, whether the phone was named or not."""
     phones = read_phones(changed(change))
     for name in ("", "Jo's iPhone"):
         error = refused(phones, name) if name else refused(tuple(p for p in phones if p.name == "Jo's iPhone"))
@@ -72,7 +71,6 @@ def test_which_of_several_is_never_guessed() -> None:
 
 
 def test_no_phone_and_an_unknown_one() -> None:
-    """Both say what to do."""
     assert refused(()).code == "no-device"
     error = refused(read_phones(LIST), "Anna's")
     assert isinstance(error, UsageError)
@@ -85,7 +83,6 @@ def test_no_phone_and_an_unknown_one() -> None:
     ["", "{}", '{"result": {"devices": 3}}', LIST[:1500], changed(lambda each: each.update(identifier="--version"))],
 )
 def test_what_is_no_list(document: str) -> None:
-    """Absent, cut off, of another shape, or with an identifier that could be an option."""
     with pytest.raises(VerifyError) as caught:
         read_phones(document)
     assert (caught.value.code, caught.value.where) == ("phone-trouble", "devicectl")
@@ -93,6 +90,5 @@ def test_what_is_no_list(document: str) -> None:
 
 @given(st.text(max_size=60))
 def test_anything_is_a_list_or_refused(document: str) -> None:
-    """No other error escapes."""
     with suppress(VerifyError):
         assert read_phones(document) == ()

@@ -68,7 +68,6 @@ def test_what_the_farm_is_asked_for(tmp_path: Path) -> None:
 
 
 def test_the_device_that_ran_it_is_told(tmp_path: Path) -> None:
-    """A pool of phones gives any of them."""
     told: list[str] = []
     farm = FakeFarm(carry_out)
     device = FarmDevice(
@@ -116,7 +115,6 @@ def test_a_run_that_the_app_did_not_leave_to_its_end(tmp_path: Path, end: dict[s
 
 
 def test_an_emulators_times_mean_nothing(tmp_path: Path) -> None:
-    """Which is known when it has run."""
     facts = PHONE | {"properties": PHONE["properties"].replace("shiba", "ranchu")}
     device, _ = ended(tmp_path, leaving(facts=facts, facts_after=facts))
     assert (device.time_meaningful, device.heat, device.facts().kind) == (False, "", "emulator")
@@ -195,7 +193,6 @@ def test_links_lead_nowhere(tmp_path: Path, spoil: Spoil, reference: str) -> Non
 
 @pytest.mark.parametrize("name", ["../../secrets/key.npy", "/etc/passwd", "..", "a/b.npy"])
 def test_names_of_outputs_lead_nowhere(tmp_path: Path, name: str) -> None:
-    """A report that names a file elsewhere is garbage."""
     saved = json.dumps([{"name": "y", "element_type": "float32", "shape": [1], "file": name}])
     report = REPORT.replace('"outputs":[]', f'"outputs":{saved}')
     request = sample_request(tmp_path / "files")
@@ -205,7 +202,6 @@ def test_names_of_outputs_lead_nowhere(tmp_path: Path, name: str) -> None:
 
 
 def test_a_report_without_an_end(tmp_path: Path) -> None:
-    """Is not read into memory."""
 
     def work(content: HarnessContent, folder: Path) -> None:
         carry_out(content, folder)

@@ -138,7 +138,6 @@ def test_waiting_does_not_count_as_running() -> None:
 
 
 def test_a_pause_hears_of_a_request_to_stop() -> None:
-    """A thread that is asked to stop does not sleep to the end; what it does to clean up is left alone."""
     stop = threading.Event()
     with stopped_by(stop):
         pause(0.0)

@@ -74,7 +74,6 @@ def test_what_does_not_come(store: Store, tmp_path: Path, reply: Reply, status: 
     "url", ["", "nonsense", "file:///etc/passwd", "ftp://127.0.0.1/a", "http://", "http://[::1", "http://127.0.0.1:1/a"]
 )
 def test_addresses_that_are_none(tmp_path: Path, url: str) -> None:
-    """An address that leads nowhere is a failure like others."""
     assert str(failure(f"{url}?{SECRET}", tmp_path / "a"))
 
 
@@ -87,12 +86,10 @@ def test_the_disk_is_not_the_network(store: Store, tmp_path: Path) -> None:
 
 
 def test_a_file_that_shrank() -> None:
-    """A file that is shorter than it was ends the body, which the other side then finds too short."""
     assert list(Upload(io.BytesIO(b"abc"), 9)) == [b"abc"]
 
 
 def test_addresses_stay_out_of_logs(store: Store, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """However much is logged, signed addresses are not."""
     keep_addresses_out_of_logs()
     with caplog.at_level(logging.DEBUG):
         fetch_file(f"{store.address}/a?{SECRET}", tmp_path / "a", most_bytes=10_000)

@@ -32,7 +32,6 @@ def test_names(name: str, device: FirebaseDevice) -> None:
     "name", ["", "redfin", "redfin-", "-34", "a,version=33-34", "a b-34", "a/../b-34", "redfin-34\n"]
 )
 def test_names_that_are_none(name: str) -> None:
-    """None of them reaches gcloud, where a comma would say something else."""
     error = refused(VerifyError, named_device, name)
     assert (error.code, error.exit_code) == ("farm-device-unknown", ExitCode.VERIFY)
     assert "MODEL-VERSION" in error.what

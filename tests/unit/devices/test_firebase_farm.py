@@ -157,7 +157,6 @@ def test_every_run_has_a_folder_of_its_own(job: FarmJob) -> None:
     ],
 )
 def test_results_that_are_missing(job: FarmJob, files: dict[str, bytes], why: str) -> None:
-    """What is there instead is said."""
     error = refused(fake(files=files), job)
     assert (error.code, error.exit_code) == ("farm-results-missing", ExitCode.VERIFY)
     assert why in error.why
@@ -180,7 +179,6 @@ def harness_zip(tmp_path: Path) -> bytes:
 
 @pytest.mark.parametrize("printed", ["", "null", "[1]", '[{"type": "cloud_object"}]'])
 def test_a_list_of_files_that_is_none(job: FarmJob, printed: str) -> None:
-    """Something else was printed."""
     assert refused(fake(answers={"ls": lambda: replace(NOTHING, stdout=printed)}), job).code == "farm-failed"
 
 
@@ -217,7 +215,6 @@ def test_a_command_without_an_end_means_that_the_network_is_gone(job: FarmJob, c
 
 @pytest.mark.parametrize("missing", ["app", "test"])
 def test_packages_that_are_not_there(job: FarmJob, missing: str) -> None:
-    """Nobody is asked then."""
     gcloud = fake()
     (job.app if missing == "app" else job.test).unlink()
     assert refused(gcloud, job).exit_code == ExitCode.STORAGE
@@ -247,7 +244,6 @@ def test_an_interrupted_run_removes_what_costs(job: FarmJob) -> None:
 
 
 def test_a_device_without_a_version(job: FarmJob) -> None:
-    """It is refused before anybody is asked."""
     gcloud = fake()
     error = refused(gcloud, replace(job, device="redfin"))
     assert isinstance(error, VerifyError)
@@ -322,7 +318,6 @@ def test_a_connection_that_is_lost_in_an_upload() -> None:
 
 
 def test_an_upload_that_came_with_another_size() -> None:
-    """It was lost on the way."""
     printed = (
         "ERROR: (gcloud.x) Cloud storage upload failure: Insert response.size=3 bytes but [app.apk] contains 9 bytes."
     )
@@ -355,7 +350,6 @@ def test_what_is_quoted() -> None:
 
 @given(st.text(max_size=300))
 def test_any_output_has_a_diagnostic(printed: str) -> None:
-    """Of few lines, whatever gcloud prints."""
     error = gcloud_error(printed, WHERE)
     assert error.code
     assert len(error.why.split("\n")) <= 4

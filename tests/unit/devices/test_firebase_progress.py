@@ -119,7 +119,6 @@ def test_a_test_that_runs_does_not_wait() -> None:
     ],
 )
 def test_what_is_left_of_a_test_that_was_stopped(said: str, told: str) -> None:
-    """Nothing when gcloud cancelled it; what it left may cost."""
     heard = Heard()
     progress = heard.progress(
         said.replace(
@@ -131,5 +130,4 @@ def test_what_is_left_of_a_test_that_was_stopped(said: str, told: str) -> None:
 
 
 def test_time_limits() -> None:
-    """Whole seconds, and no less than a minute."""
     assert [time_limit(seconds) for seconds in (0.5, 60, 60.1, 900)] == [60, 60, 61, 900]

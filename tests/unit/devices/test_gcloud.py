@@ -54,7 +54,6 @@ def test_gcloud_that_is_absent(folder: Path) -> None:
     [("echo 'Google Cloud SDK 401.0.0'", "tool-too-old"), ("echo no; exit 1", "tool-broken")],
 )
 def test_gcloud_that_will_not_do(folder: Path, printed: str, reference: str) -> None:
-    """One without `gcloud storage`, and one that does not work."""
     program(folder, printed)
     error = refused(ToolError, find_gcloud)
     assert error.code == reference
@@ -73,7 +72,6 @@ def test_gcloud_is_found(folder: Path) -> None:
 
 @pytest.mark.parametrize("secret", SECRETS)
 def test_secrets_are_removed(secret: str) -> None:
-    """And what stands around them is not."""
     text = without_secrets(f"before {secret}")
     assert text == "before (removed)"
     assert without_secrets("Authorization: Bearer abc.def") == "Authorization: Bearer (removed)"

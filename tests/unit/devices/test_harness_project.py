@@ -143,7 +143,6 @@ def test_an_altered_file_is_mended(harness: Path, content: HarnessContent) -> No
 
 @pytest.mark.parametrize("name", ["../../evil.so", "/etc/evil.so", "a\nb.so"])
 def test_names_that_leave_the_project(content: HarnessContent, tmp_path: Path, name: str) -> None:
-    """Are refused before anything is written."""
     bad = HarnessContent(requests=REQUESTS, libraries={name: tmp_path / "built" / "runner"}, assets={})
     with pytest.raises(PackageError) as caught:
         make_harness(bad, tmp_path / "new", abi="arm64-v8a", api=24)
@@ -152,7 +151,6 @@ def test_names_that_leave_the_project(content: HarnessContent, tmp_path: Path, n
 
 
 def test_a_file_that_is_gone(content: HarnessContent, tmp_path: Path) -> None:
-    """Is a diagnostic, and the app is not left looking finished."""
     (tmp_path / "built" / "model").unlink()
     with pytest.raises(StorageError):
         make_harness(content, tmp_path / "new", abi="arm64-v8a", api=24)
@@ -161,7 +159,6 @@ def test_a_file_that_is_gone(content: HarnessContent, tmp_path: Path) -> None:
 
 
 def test_a_file_in_the_way(content: HarnessContent, tmp_path: Path) -> None:
-    """Is a diagnostic too."""
     (tmp_path / "new").write_bytes(b"")
     with pytest.raises(StorageError) as caught:
         make_harness(content, tmp_path / "new", abi="arm64-v8a", api=24)
@@ -169,7 +166,6 @@ def test_a_file_in_the_way(content: HarnessContent, tmp_path: Path) -> None:
 
 
 def test_the_apks_are_found_where_gradle_leaves_them(harness: Path) -> None:
-    """Both, when the app carries the project's requests."""
     compiled(harness)
     apks = find_apks(harness)
     assert (apks.app, apks.test) == (harness / APK, harness / TEST_APK)
@@ -208,7 +204,6 @@ def test_an_app_of_another_ortrim_is_outdated(harness: Path) -> None:
 
 
 def test_a_damaged_apk(harness: Path) -> None:
-    """Cut off at any place, it is a diagnostic."""
     compiled(harness)
     whole = (harness / APK).read_bytes()
     for length in range(0, len(whole), 25):

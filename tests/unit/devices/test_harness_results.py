@@ -45,7 +45,6 @@ def refused(folder: Path) -> VerifyError:
 
 
 def test_results_are_read_back(tmp_path: Path) -> None:
-    """How each run ended, and what the phone says of itself, in adb's words."""
     after = PHONE | {"thermal": "Thermal Status: 2", "battery": "  present: true\n  temperature: 391"}
     write_results(tmp_path, CONTENT, runs=[RUN, RUN | {"how": "timeout", "code": 137}], facts_after=after)
     results = read_results(tmp_path, CONTENT, "firebase:x")
@@ -78,7 +77,6 @@ def test_no_results(tmp_path: Path, kind: str) -> None:
 
 
 def test_results_of_other_requests(tmp_path: Path) -> None:
-    """An older run's, or another app's."""
     write_results(tmp_path, HarnessContent(requests="{}", libraries={}, assets={}))
     assert refused(tmp_path).code == "farm-results-foreign"
 
@@ -97,7 +95,6 @@ def test_results_of_other_requests(tmp_path: Path) -> None:
     ],
 )
 def test_what_is_not_our_file(tmp_path: Path, text: str) -> None:
-    """Says in a few lines what is wrong with it."""
     (tmp_path / "results.json").write_text(text)
     error = refused(tmp_path)
     assert error.code == "farm-results-unreadable"
@@ -105,7 +102,6 @@ def test_what_is_not_our_file(tmp_path: Path, text: str) -> None:
 
 
 def test_results_without_an_end(tmp_path: Path) -> None:
-    """Are not read into memory."""
     with (tmp_path / "results.json").open("wb") as file:
         file.truncate(MOST_RESULTS_BYTES + 1)
     assert refused(tmp_path).code == "farm-results-unreadable"
@@ -118,7 +114,6 @@ def test_results_without_an_end(tmp_path: Path) -> None:
     )
 )
 def test_any_document_is_read_or_refused(tmp_path_factory: pytest.TempPathFactory, document: object) -> None:
-    """Never anything but a diagnostic."""
     folder = tmp_path_factory.mktemp("results")
     (folder / "results.json").write_text(json.dumps(document))
     assert refused(folder).code.startswith("farm-results-")
@@ -181,7 +176,6 @@ def test_the_same_requests_give_the_same_bytes(tmp_path: Path) -> None:
 
 
 def test_a_file_that_is_gone(request_here: RunRequest) -> None:
-    """Is named, with the storage's exit code."""
     request_here.model.unlink()
     with pytest.raises(StorageError, match="could not be read") as caught:
         harness_content((request_here,))
@@ -195,7 +189,6 @@ def test_where_outputs_go_here_makes_no_difference(request_here: RunRequest, tmp
 
 
 def test_the_time_for_all_is_bounded(request_here: RunRequest) -> None:
-    """A few runs have time enough, many no more than farms give."""
     long = replace(request_here, repetition=Repetition(seconds=20.0))
     assert batch_seconds((request_here,)) == LEAST_SECONDS
     assert batch_seconds((long,) * 20) == 600.0
@@ -300,12 +293,10 @@ def test_the_last_whole_payload_counts() -> None:
     ],
 )  # fmt: skip
 def test_what_is_wrong_is_said(lines: list[str], words: str) -> None:
-    """A log that holds less than all says what it lacks."""
     with pytest.raises(BrokenTransport, match=words):
         decode(lines)
 
 
 def test_nothing_is_taken_from_a_claim() -> None:
-    """A log that claims a million parts costs no memory for them."""
     with pytest.raises(BrokenTransport, match="lost 999,998 of the 999,999 lines"):
         decode(["ortrim-result 7/999999 QUJD", f"ortrim-result-end {'0' * 64} 3"])

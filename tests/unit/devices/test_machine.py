@@ -76,7 +76,6 @@ def test_a_qemu_that_hangs(tmp_path: Path, temporary: Path, monkeypatch: pytest.
     ids=["words", "zeros", "marks", "binary"],
 )
 def test_garbage_from_a_machine(tmp_path: Path, temporary: Path, answer: bytes) -> None:
-    """What makes no sense is not taken for anything, and the console is shown for it."""
     error = refused(VerifyError, booted, fake_qemu(tmp_path / "qemu", answer=answer, console="\x1b[31mwhat it said"))
     assert error.code == "machine-garbage"
     assert "what it said" in error.why
@@ -84,7 +83,6 @@ def test_garbage_from_a_machine(tmp_path: Path, temporary: Path, answer: bytes) 
 
 
 def test_no_room_for_the_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A folder for temporary files that cannot be used is a diagnostic of storage."""
     (tmp_path / "file").write_text("")
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "file"))
     with pytest.raises(StorageError):

@@ -27,7 +27,6 @@ ARM64 = EMULATIONS["arm64"]
 
 
 def test_a_payload_that_is_not_there(tmp_path: Path) -> None:
-    """A file that went away in between is a diagnostic with its name."""
     parts = fake_parts(tmp_path)
     error = refused(
         StorageError, machine_entries, ARM64, parts, parts.shell, {"payload/model.ort": tmp_path / "absent"}
@@ -37,7 +36,6 @@ def test_a_payload_that_is_not_there(tmp_path: Path) -> None:
 
 
 def test_outputs_that_cannot_be_written(tmp_path: Path) -> None:
-    """A file in the place of a folder is a diagnostic."""
     (tmp_path / "only").write_text("a file")
     assert refused(StorageError, save_outputs, {"saved/only/x.npy": b"x"}, tmp_path).exit_code == ExitCode.STORAGE
 
@@ -47,7 +45,6 @@ ENTRIES = (folder("bin"), regular("bin/sh", b"#!x", executable=True), link("lib"
 
 @pytest.mark.parametrize("name", ["", "/etc/passwd", "a\0b", "TRAILER!!!", "x" * (LONGEST_NAME + 1)])
 def test_names_that_cannot_be_held(name: str) -> None:
-    """A name that the form cannot hold, or that would end the archive, is refused when it is written."""
     with pytest.raises(ValueError, match="cannot hold the name"):
         write_archive([regular(name, b"")])
 
@@ -91,7 +88,6 @@ def test_a_cut_program_needs_what_can_be_read(tmp_path: Path) -> None:
 
 
 def test_an_absent_file_needs_nothing(tmp_path: Path) -> None:
-    """What is not there is refused by whoever reads it."""
     assert link_needs(tmp_path / "absent") == NOTHING
 
 
@@ -115,7 +111,6 @@ def test_libraries_are_followed(tmp_path: Path) -> None:
 
 
 def test_names_do_not_leave_the_root(tmp_path: Path) -> None:
-    """A forged name with `..` finds nothing outside the machine's own files."""
     (tmp_path / "root").mkdir()
     (tmp_path / "secret").write_text("secret")
     content = PROGRAM.read_bytes()

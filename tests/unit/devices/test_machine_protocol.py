@@ -56,14 +56,12 @@ def test_a_command_that_just_made_it(code: int, late: int) -> None:
     ],
 )
 def test_garbage_is_refused(data: bytes) -> None:
-    """What no machine of ours sends is told apart from what was cut off."""
     with pytest.raises(BadAnswer, match="no mark"):
         read_answer(data)
 
 
 @pytest.mark.parametrize("name", ["../outside", "a/../../b", "saved/.."])
 def test_names_that_climb(name: str) -> None:
-    """A file that would land outside is refused with all the rest."""
     with pytest.raises(BadAnswer, match="outside"):
         read_answer(b"@@FILES\n" + sent_files({name: b"x"}))
 

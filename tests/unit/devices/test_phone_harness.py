@@ -122,7 +122,6 @@ def test_every_identifier_leads_somewhere(harness: Path) -> None:
 
 
 def test_every_file_of_the_project_is_there(harness: Path) -> None:
-    """Under the path that Xcode looks for it at."""
     objects = objects_of(harness)
     files = [each for each in objects.values() if each["isa"] == "PBXFileReference"]
     ours = [each["path"] for each in files if each["sourceTree"] == "<group>"]
@@ -215,7 +214,6 @@ def test_the_app_is_found_where_xcode_leaves_it(harness: Path) -> None:
 
 
 def test_without_an_app_the_command_is_reported(harness: Path) -> None:
-    """To be run in the project's folder."""
     error = refused(harness)
     assert (error.code, error.where, error.exit_code) == ("phone-app-missing", str(harness), ExitCode.VERIFY)
     assert "xcodebuild build-for-testing" in error.hint

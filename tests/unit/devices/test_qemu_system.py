@@ -71,14 +71,12 @@ def test_a_machine_that_ends_early(tmp_path: Path, request_: RunRequest, answer:
 
 
 def test_a_machine_can_be_asked_without_a_run(tmp_path: Path) -> None:
-    """It is started once for that."""
     device = device_with(tmp_path, answer_of(FACTS, []))
     assert device.facts() == device.facts()
     assert device.facts().cores == 1
 
 
 def test_a_machine_that_cannot_be_asked(tmp_path: Path) -> None:
-    """A machine that does not start has no facts."""
     assert refused(VerifyError, device_with(tmp_path, b"", PANIC).facts).code == "machine-crashed"
 
 

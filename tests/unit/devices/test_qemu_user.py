@@ -49,14 +49,12 @@ def test_memory_dumps_do_not_stay(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 
 def test_a_qemu_that_is_gone(tmp_path: Path) -> None:
-    """What cannot be started is said to be so."""
     device = device_with(tmp_path)
     (tmp_path / "qemu" / "qemu-aarch64-static").unlink()
     assert run_refused(device, sample_request(tmp_path, GOOD)).code == "runner-not-startable"
 
 
 def test_what_means_nothing_there(tmp_path: Path) -> None:
-    """Neither memory nor time does; the processor is named with what emulates it."""
     facts = device_with(tmp_path).facts()
     assert (facts.memory_meaningful, facts.time_meaningful, facts.kind) == (False, False, "user-emulation")
     assert (facts.machine, facts.cpu) == ("aarch64", "cortex-a53, emulated by qemu-aarch64-static 7.2.22")

@@ -57,7 +57,6 @@ def test_a_run_comes_back_whole_and_the_simulator_is_shut_down(tmp_path: Path) -
 
 
 def test_relative_paths_hold_in_the_simulators_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A program is spawned in another folder than this one."""
     monkeypatch.chdir(tmp_path)
     request = sample_request(Path("below"))
     mac = simulators(tmp_path / "mac", NEW, spawn='cd /; shift 3; exec "$@"')
@@ -65,7 +64,6 @@ def test_relative_paths_hold_in_the_simulators_folder(tmp_path: Path, monkeypatc
 
 
 def test_a_simulator_that_runs_already_is_left_running(tmp_path: Path) -> None:
-    """It is its owner's."""
     listing = tmp_path / "list.json"
     listing.write_text(NEW.read_text().replace("Shutdown", "Booted"))
     mac = simulators(tmp_path / "mac", listing)
@@ -108,7 +106,6 @@ def test_a_simulator_is_made_where_there_is_none_and_deleted(tmp_path: Path) -> 
     ],
 )
 def test_runners_that_end_badly(tmp_path: Path, script: str, reference: str) -> None:
-    """Each end has its own diagnostic, in whichever way simctl tells of it."""
     device = opened(simulators(tmp_path / "mac", NEW))
     assert run_refused(device, sample_request(tmp_path, script)).code == reference
 
@@ -159,7 +156,6 @@ def gone(number: int) -> bool:
 
 
 def test_ctrl_c_ends_the_runner_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """And the interruption comes through."""
     device = opened(simulators(tmp_path / "mac", NEW))
     killed: list[str] = []
 
@@ -207,7 +203,6 @@ def test_ctrl_c_while_it_boots_leaves_none_behind(tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_made(tmp_path: Path) -> None:
-    """Without an identifier that could be one, nothing is booted."""
     mac = simulators(tmp_path / "mac", empty_list(tmp_path), create="echo '--help me'")
     assert unopened(mac).code == "simulator-trouble"
     assert [call.split()[1] for call in mac.calls] == ["list", "create"]
@@ -271,7 +266,6 @@ def test_a_tool_is_found_and_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 def test_an_xcode_that_is_not_enough(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: str, reference: str, remedy: str
 ) -> None:
-    """Each cause has its own command."""
     installed(tmp_path, monkeypatch, f'echo "{said}" >&2; exit 72'.replace('"simctl"', "'simctl'"))
     error = refused(ToolError, find_xcrun, "simctl")
     assert (error.code, error.exit_code) == (reference, ExitCode.TOOL)
@@ -280,7 +274,6 @@ def test_an_xcode_that_is_not_enough(
 
 
 def test_a_machine_without_xcrun(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is most likely no Mac."""
     monkeypatch.setenv("PATH", str(tmp_path))
     error = refused(ToolError, find_xcrun, "devicectl")
     assert (error.code, error.where) == ("tool-missing", "xcrun")

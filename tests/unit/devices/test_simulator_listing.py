@@ -47,7 +47,6 @@ def test_a_booted_simulator_is_the_first_choice() -> None:
 
 @pytest.mark.parametrize("name", ["iPhone 16", "93EE2C69-0000-4923-B651-654FBA1CDE45"])
 def test_a_simulator_is_chosen_by_its_name_or_udid(name: str) -> None:
-    """Both are what simctl itself takes."""
     chosen = choose_simulator(read_simulators(NEW, "arm64"), name)
     assert (chosen.udid, chosen.system) == ("93EE2C69-0000-4923-B651-654FBA1CDE45", "iOS 18.5")
 
@@ -66,7 +65,6 @@ def refused(found: tuple[Simulator, ...], name: str) -> Diagnostic:
 
 
 def test_names_that_are_none() -> None:
-    """What is there is named; without any iOS there is a command that fetches one."""
     unknown = refused(read_simulators(NEW, "arm64"), "iPhone 3G")
     assert isinstance(unknown, UsageError)
     assert (unknown.code, unknown.where) == ("unknown-device", "simctl:iPhone 3G")
@@ -80,7 +78,6 @@ def test_names_that_are_none() -> None:
     "printed", ["", "[]", "{}", '{"devices": []}', '{"devices": {"a": [{"udid": "--x y"}]}}', OLD[:900]]
 )
 def test_what_is_no_list(printed: str) -> None:
-    """Cut off, of another shape, or with an identifier that could be an option."""
     with pytest.raises(VerifyError) as caught:
         read_simulators(printed, "arm64")
     assert (caught.value.code, caught.value.where) == ("simulator-trouble", "simctl")
@@ -88,6 +85,5 @@ def test_what_is_no_list(printed: str) -> None:
 
 @given(st.text(max_size=60))
 def test_anything_is_a_list_or_refused(printed: str) -> None:
-    """No other error escapes."""
     with suppress(VerifyError):
         assert read_simulators(printed, "arm64") == ()

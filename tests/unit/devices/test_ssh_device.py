@@ -73,7 +73,6 @@ def test_a_long_path_for_the_socket(calls: Path, tmp_path: Path, monkeypatch: py
 
 
 def test_without_ssh(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """How to install it is said."""
     monkeypatch.setenv("PATH", str(tmp_path))
     error = refused(ToolError, SshClient, "board")
     assert (error.code, error.where) == ("tool-missing", "ssh")
@@ -105,7 +104,6 @@ REFUSALS = [
 
 @pytest.mark.parametrize(("printed", "reference"), REFUSALS)
 def test_words_of_ssh(printed: str, reference: str) -> None:
-    """Each cause has its reference, the machine's words and a hint."""
     error = ssh_error(printed, "u@board")
     assert (error.code, error.where, error.exit_code) == (reference, "ssh:u@board", ExitCode.VERIFY)
     assert error.why
@@ -122,7 +120,6 @@ def test_what_nobody_knows() -> None:
 
 @given(st.text(max_size=200), st.text(max_size=30))
 def test_any_output_has_a_diagnostic(printed: str, destination: str) -> None:
-    """Whatever is printed, whatever the destination."""
     for error in (ssh_error(printed, destination), ssh_error(printed, destination, COPY_FAILED)):
         assert len(error.why.split("\n")) <= 4
         assert error.where == f"ssh:{destination}"

@@ -30,7 +30,6 @@ TYPES = (
 @pytest.mark.parametrize("element_type", TYPES)
 @pytest.mark.parametrize("shape", [(), (0,), (3,), (2, 0, 3), (2, 3)])
 def test_numbers_come_back(tmp_path: Path, element_type: str, shape: tuple[int, ...]) -> None:
-    """Every numeric type and shape survives a file, scalars and empty ones included."""
     array = np.ones(shape, dtype=element_type)
     path = save_array(tmp_path, "input_000", array)
     found = load_array(path)
@@ -51,7 +50,6 @@ def test_other_layouts_are_straightened(tmp_path: Path) -> None:
 @settings(deadline=None)
 @given(texts=st.lists(st.text(), max_size=6))
 def test_strings_come_back(tmp_path_factory: pytest.TempPathFactory, texts: list[str]) -> None:
-    """Any text survives a file, with embedded zeros and the empty string."""
     folder = tmp_path_factory.mktemp("strings")
     array = np.empty(len(texts), dtype=object)
     array[:] = texts
@@ -76,7 +74,6 @@ def test_no_bytes_surprise_the_reader_of_strings(tmp_path_factory: pytest.TempPa
 @pytest.mark.parametrize("content", [b"", b"\x93NUMPY", b"hello", b"\xff" * 64])
 @pytest.mark.parametrize("name", ["x.npy", "x.strings"])
 def test_damaged_files_are_named(tmp_path: Path, name: str, content: bytes) -> None:
-    """What is not a saved tensor is a diagnostic that names the file."""
     (tmp_path / name).write_bytes(content)
     error = refused(VerifyError, load_array, tmp_path / name)
     assert (error.code, error.exit_code) == ("bad-output", ExitCode.VERIFY)
@@ -84,7 +81,6 @@ def test_damaged_files_are_named(tmp_path: Path, name: str, content: bytes) -> N
 
 
 def test_pickles_are_refused(tmp_path: Path) -> None:
-    """A file that would run code when loaded is refused."""
     np.save(tmp_path / "x.npy", np.array([{}], dtype=object), allow_pickle=True)
     with pytest.raises(VerifyError, match="cannot be read"):
         load_array(tmp_path / "x.npy")
@@ -93,12 +89,10 @@ def test_pickles_are_refused(tmp_path: Path) -> None:
 @settings(deadline=None)
 @given(values=npst.arrays(np.uint16, st.integers(0, 20), elements=st.integers(0, 0x7F7F)))
 def test_bfloat16_bits_survive_widening(values: Any) -> None:
-    """Finite bfloat16 values are the same after float32."""
     assert np.array_equal(narrowed(widened(values)), values)
 
 
 def test_bfloat16_is_rounded_to_nearest_even() -> None:
-    """Half-way values go to the even neighbour, others to the nearer one."""
     assert list(narrowed(np.array([1.0, 1.00390625, 1.01171875, 1.004], np.float32))) == [
         0x3F80,
         0x3F80,

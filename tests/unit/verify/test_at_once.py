@@ -121,7 +121,6 @@ def test_an_address_of_this_machine_runs_alone(back: DeviceName) -> None:
 
 @given(st.lists(st.sampled_from(ALL), unique=True), st.integers(0, 9))
 def test_every_device_has_one_turn(devices: list[DeviceName], cores: int) -> None:
-    """None is lost and none runs twice; the host has no company, and emulators never outnumber the cores."""
     groups = turns(devices, cores)
     assert sorted(map(str, devices)) == sorted(str(device) for group in groups for device in group)
     assert all(len(group) == 1 for group in groups if HOST in group)
@@ -141,7 +140,6 @@ def test_several_are_summed_up() -> None:
 
 
 def test_threads_do_not_lose_each_others_counts() -> None:
-    """Whoever speaks last, all that was done is in the sum."""
     told: list[tuple[int, int]] = []
     aggregate = AggregateProgress(lambda done, total, _: told.append((done, total)), 4)
 

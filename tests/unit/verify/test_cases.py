@@ -32,7 +32,6 @@ def test_without_cases_there_is_one_of_size_one(make_model: MakeModel, tmp_path:
 
 
 def test_dimensions_are_put_in_by_name(make_model: MakeModel, tmp_path: Path) -> None:
-    """A named dimension has the same size in every input."""
     model = make_model(("x", "float32", ("batch", 4)), ("y", "int64", ("batch",)))
     x, y = made(model, CaseSpec(name="c", dimensions={"batch": 5}), tmp_path)
     assert (x.shape, y.shape) == ((5, 4), (5,))
@@ -54,7 +53,6 @@ def test_defaults_of_random_values(make_model: MakeModel, tmp_path: Path) -> Non
 @pytest.mark.parametrize("kind", ["string", "bfloat16", "bool", "int8", "float16"])
 @pytest.mark.parametrize("shape", [(), (0,), (2, 3)])
 def test_random_values_of_every_shape(make_model: MakeModel, tmp_path: Path, kind: str, shape: tuple[int, ...]) -> None:
-    """Scalars and empty tensors can be made of every kind of type."""
     (array,) = made(make_model(("x", kind, shape)), CaseSpec(name="c"), tmp_path)
     assert array.shape == shape
 
@@ -214,7 +212,6 @@ def test_values_that_a_type_does_not_have(make_model: MakeModel, tmp_path: Path,
 
 
 def test_a_near_miss_is_hinted_at(make_model: MakeModel, tmp_path: Path) -> None:
-    """The nearest name is suggested."""
     assert refused(SpecError, made, make_model(X), BAD["unknown-dimension"], tmp_path).hint == "did you mean 'batch'?"
 
 
@@ -231,7 +228,6 @@ def test_an_input_of_unknown_rank_needs_a_shape(make_model: MakeModel, tmp_path:
 
 
 def test_cases_are_written_once(make_model: MakeModel, tmp_path: Path) -> None:
-    """A second call returns the same folder without writing; another seed gives another."""
     model = make_model(X)
     spec = ModelSpec(name="tiny", path=Path("t"), cases=(CaseSpec(name="c"),))
     first, second = (make_cases(model, spec, tmp_path, tmp_path)[0] for _ in range(2))
@@ -241,7 +237,6 @@ def test_cases_are_written_once(make_model: MakeModel, tmp_path: Path) -> None:
 
 
 def test_a_data_file_that_changes_makes_another_case(make_model: MakeModel, tmp_path: Path) -> None:
-    """The digest covers the content of recorded inputs."""
     model, case = make_model(("x", "float32", (2,))), CaseSpec(name="c", data=Path("d.npz"))
     spec = ModelSpec(name="tiny", path=Path("t"), cases=(case,))
     digests = []
@@ -254,7 +249,6 @@ def test_a_data_file_that_changes_makes_another_case(make_model: MakeModel, tmp_
 
 
 def test_refused_recordings_leave_nothing(make_model: MakeModel, tmp_path: Path) -> None:
-    """A recording that does not fit leaves no folder behind."""
     np.savez(tmp_path / "d.npz", x=np.zeros(3, np.float32))
     error = refused(
         Diagnostic, made, make_model(("x", "float32", (2,))), CaseSpec(name="c", data=Path("d.npz")), tmp_path

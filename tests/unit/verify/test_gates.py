@@ -29,7 +29,6 @@ def gates(architecture: str = "x64", glibc: str = "2.17", *, compiler: bool = Fa
 
 
 def test_a_good_library_passes_all() -> None:
-    """A library that zig links for glibc 2.17 has every property."""
     assert {gate.verdict for gate in gates().values()} == {Verdict.PASS}
 
 
@@ -60,7 +59,6 @@ def test_each_property_can_be_missing(name: str, facts: dict[str, Any]) -> None:
 
 
 def test_versions_are_compared_as_numbers() -> None:
-    """2.9 is older than 2.17, whatever the letters say."""
     assert gates(symbol_versions=("GLIBC_2.9",))["oldest glibc"].verdict is Verdict.PASS
     assert gates(glibc="2.9", symbol_versions=("GLIBC_2.17",))["oldest glibc"].verdict is Verdict.FAIL
 
@@ -92,7 +90,6 @@ def test_arm64_pages_are_larger() -> None:
 
 
 def test_many_exports_are_cut_short() -> None:
-    """A library that exports everything does not flood the report."""
     detail = gates(exported=tuple(f"symbol{n}" for n in range(3000)))["public API only"].detail
     assert detail.startswith("exports 3,000 other symbols: ")
     assert len(detail) < 120
@@ -110,7 +107,6 @@ def test_an_archive_offers_what_the_shared_library_does() -> None:
 
 @pytest.mark.parametrize("offered", [EXPORTED | {"_ZN4absl3fooEv"}, EXPORTED - {"OrtGetApiBase"}, frozenset()])
 def test_an_archive_that_offers_other_names_fails(offered: frozenset[str]) -> None:
-    """The first names that differ are reported."""
     gate = check_archive(offered, frozenset(), GOOD)
     assert gate.verdict is Verdict.FAIL
     assert min(offered ^ EXPORTED) in gate.detail

@@ -58,7 +58,6 @@ def test_without_budgets_nothing_is_judged(make_output: MakeOutput) -> None:
     ],
 )
 def test_sizes_are_exact(budgets: Budgets, verdict: Verdict) -> None:
-    """One byte too many is a failure, the budget itself is not."""
     assert of_library(budgets)["library"].verdict is verdict
 
 
@@ -144,7 +143,6 @@ def test_waiting_for_a_processor_is_not_loading(make_output: MakeOutput) -> None
 
 
 def test_the_worst_case_of_a_model_is_judged(make_output: MakeOutput) -> None:
-    """A fast case does not hide a slow one: by ratio for ratios, by time for times."""
     turn = Round(ours=make_output(short=2.0, long=10.0), baseline=make_output(short=1.0, long=10.0))
     models = Rounds(model="m", rounds=(turn,))
     assert judged(Budgets(p50_ratio=1.5), models)["latency p50"].ours == 2.0
@@ -154,7 +152,6 @@ def test_the_worst_case_of_a_model_is_judged(make_output: MakeOutput) -> None:
 
 
 def test_budgets_hold_for_each_model(make_output: MakeOutput) -> None:
-    """Each model has its own lines and verdicts."""
     good, bad = (rounds(make_output, [ms], [1.0]) for ms in (1.0, 3.0))
     lines = model_comparisons(Budgets(p50_ratio=2.0), (good, Rounds(model="n", rounds=bad.rounds)))
     verdicts = {line.model: line.verdict for line in lines if line.measure == "latency p50"}

@@ -61,7 +61,6 @@ MakeTask = Callable[..., Task]
 
 
 def test_a_good_library_passes(device: SavingDevice, task: MakeTask) -> None:
-    """The report holds everything and passes; it survives JSON."""
     report = verify_on(device, task(budgets=Budgets(p50_ratio=0.6)))
     assert (report.verdict, report.device, report.baseline, report.failure) == (Verdict.PASS, "saving", OWN.name, None)
     assert [(run.library, run.model) for run in report.runs] == [("ours", "tiny"), ("baseline", "tiny")]
@@ -188,7 +187,6 @@ def test_a_deadline_is_in_every_run(device: SavingDevice, task: MakeTask) -> Non
 
 
 def test_verifying_twice_works(device: SavingDevice, task: MakeTask, tmp_path: Path) -> None:
-    """Outputs of an earlier run, good or half-written, do not get in the way."""
     verify_on(device, task())
     saved = tmp_path / "outputs" / "saving" / "tiny" / "only" / "output_000.npy"
     saved.write_bytes(b"half")
@@ -311,7 +309,6 @@ def test_each_model_has_its_own_verdict(device: SavingDevice, task: MakeTask, co
 
 
 def test_no_model_runs(emulated: SavingDevice, task: MakeTask) -> None:
-    """Each fails by its own name, and a signal is that of the first."""
     emulated.fails = {
         name: RunnerEnded("runner-crashed", f"{name} crashed", returncode=-11) for name in ("tiny", "other")
     }
@@ -354,7 +351,6 @@ def test_without_any_baseline(emulated: SavingDevice, task: MakeTask) -> None:
     ],
 )
 def test_folders_are_named_after_devices(name: str, folder: str) -> None:
-    """Whatever a device is called, its name is one folder's."""
     assert device_folder(name) == folder
 
 

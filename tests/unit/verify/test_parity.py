@@ -69,7 +69,6 @@ def output_of(kind: str, name: str = "y") -> SavedOutput:
 
 
 def test_equal_outputs_pass(save: Save) -> None:
-    """Equal outputs differ by nothing, in whatever measure; what says nothing of them is left open."""
     parity = compared(save, floats(1, 2), floats(1, 2))
     assert (parity.verdict, parity.reason) == (Verdict.PASS, "")
     assert (parity.difference, parity.max_absolute, parity.max_relative, parity.rms, parity.cosine) == (0, 0, 0, 0, 1)
@@ -165,7 +164,6 @@ def test_differences_fail_with_their_reason(save: Save, theirs: Any, ours: Any, 
     ],
 )
 def test_every_value_is_equal_to_itself(save: Save, value: Any) -> None:
-    """Special values and scalars are in parity with themselves."""
     assert compared(save, value, value).verdict is Verdict.PASS
 
 
@@ -333,7 +331,6 @@ def test_random_outputs_are_not_judged(save: Save) -> None:
 
 
 def test_missing_outputs_and_cases_fail(save: Save) -> None:
-    """What only one side has is out of parity, whichever side it is."""
     reference, ours = save("reference", a=floats(1), b=floats(1)), save("ours", a=floats(1), c=floats(1))
     found = {parity.output: parity.reason for parity in compare("m", reference, ours, {})}
     assert found == {"a": "", "b": "the output is missing from ours", "c": "the output is missing from the reference"}
@@ -391,7 +388,6 @@ def test_what_the_library_alone_changes_has_bounds_of_its_own(save: Save) -> Non
 
 
 def test_bfloat16_is_compared_by_value(save: Save) -> None:
-    """Its bits are numbers again."""
     one, near = (np.array([bits], np.uint16) for bits in (0x3F80, 0x3F81))
     assert compared(save, (one, "bfloat16"), (near, "bfloat16")).verdict is Verdict.PASS
 
@@ -464,7 +460,6 @@ def test_boxes_are_judged_by_their_overlap() -> None:
 
 
 def test_truncated_outputs_are_a_diagnostic(save: Save) -> None:
-    """A saved output that cannot be read stops the comparison."""
     reference, ours = save("reference", y=floats(1, 2)), save("ours", y=floats(1, 2))
     (ours.folder / "case" / "output_000.npy").write_bytes(b"\x93NUMPY")
     assert refused(VerifyError, compare, "m", reference, ours, {}).code == "bad-output"

@@ -28,7 +28,6 @@ def npz(tmp_path: Path, **arrays: Any) -> Path:
 
 
 def test_npz_arrays_come_in_the_models_order(tmp_path: Path) -> None:
-    """Arrays are found by name."""
     data = npz(tmp_path, y=np.int64(3), x=np.ones((4, 2), np.float32))
     x, y = recorded_inputs(data, (X, Y))
     assert (x.shape, int(y)) == ((4, 2), 3)
@@ -43,7 +42,6 @@ def test_an_input_of_unknown_rank_takes_what_was_recorded(tmp_path: Path) -> Non
 
 
 def test_strings_are_taken_in_every_form(tmp_path: Path) -> None:
-    """NumPy's own strings become plain ones."""
     info = TensorInfo(name="s", element_type="string", shape=(2,))
     (array,) = recorded_inputs(npz(tmp_path, s=np.array(["a", "Zürich"])), (info,))
     assert array.tolist() == ["a", "Zürich"]
@@ -88,14 +86,12 @@ def _truncated() -> bytes:
     "content", [b"", b"PK\x03\x04", b"hello", b"\x93NUMPY\x01\x00", _hostile_member(), _truncated()]
 )
 def test_files_that_are_no_npz(tmp_path: Path, content: bytes) -> None:
-    """Empty, truncated and hostile files are one diagnostic."""
     (tmp_path / "data.npz").write_bytes(content)
     assert refused(tmp_path / "data.npz", X).code == "bad-npz"
 
 
 @pytest.mark.parametrize("name", ["absent.npz", "empty"])
 def test_missing_data(tmp_path: Path, name: str) -> None:
-    """An absent file and a folder without inputs are the same diagnostic."""
     (tmp_path / "empty").mkdir()
     with pytest.raises(VerifyError) as caught:
         recorded_files(tmp_path / name)
@@ -136,6 +132,5 @@ def test_inputs_that_the_model_does_not_have(tmp_path: Path, name: str) -> None:
 
 @pytest.mark.parametrize("content", [b"", b"\x0a\xff", b"hello", b"\x08\x80\x80\x80\x80\x80\x80\x80\x80\x80\x01"])
 def test_files_that_are_no_tensor(tmp_path: Path, content: bytes) -> None:
-    """Empty and damaged files are one diagnostic."""
     (tmp_path / "input_0.pb").write_bytes(content)
     assert refused(tmp_path).code == "bad-test-data"

@@ -43,7 +43,6 @@ def runtime(tmp_path: Path, script: str, version: str = "1.21.0") -> FullRuntime
 
 
 def test_outputs_are_made_once(make_model: MakeModel, tmp_path: Path) -> None:
-    """The full runtime runs once for the same model, cases and version, and again for another version."""
     full = runtime(tmp_path, f"echo '{INDEX}'")
     first, second = (reference_outputs(make_model(), CASES, full, tmp_path / "reference") for _ in range(2))
     assert first == second
@@ -56,7 +55,6 @@ def test_outputs_are_made_once(make_model: MakeModel, tmp_path: Path) -> None:
 
 
 def test_the_script_gets_the_original_model_and_each_case(make_model: MakeModel, tmp_path: Path) -> None:
-    """The command names what is run."""
     reference_outputs(make_model(), CASES, runtime(tmp_path, f"echo '{INDEX}'"), tmp_path / "reference")
     words = (tmp_path / "calls").read_text().split()
     assert words[0] == str(SCRIPT)
@@ -139,7 +137,6 @@ def test_a_script_that_says_nothing_useful(make_model: MakeModel, tmp_path: Path
 
 
 def test_a_missing_python(make_model: MakeModel, tmp_path: Path) -> None:
-    """A full runtime whose Python is gone is a diagnostic."""
     full = runtime(tmp_path, "")
     Path(full.words[0]).unlink()
     error = refused(VerifyError, reference_outputs, make_model(), CASES, full, tmp_path / "reference")

@@ -48,7 +48,6 @@ def measure(device: RecordingDevice, measurement: Measurement, tell: OnProgress 
 
 
 def test_rounds_alternate_who_goes_first(make_output: MakeOutput) -> None:
-    """Neither library always runs on the machine that the other has warmed."""
     device = RecordingDevice(make_output)
     measure(device, MEASUREMENT)
     order = [request.library.name for request in device.requests]
@@ -64,7 +63,6 @@ def test_results_are_of_the_whole_rounds(make_output: MakeOutput) -> None:
 
 
 def test_without_a_baseline_ours_runs_alone(make_output: MakeOutput) -> None:
-    """No other library is run, and the results have none."""
     device = RecordingDevice(make_output)
     rounds = measure(device, dataclasses.replace(MEASUREMENT, baseline=None))
     assert [request.library.name for request in device.requests] == ["ours.so"] * 4

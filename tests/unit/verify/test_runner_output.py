@@ -67,7 +67,6 @@ def test_a_machine_without_proc_tells_less() -> None:
 
 @pytest.mark.parametrize("code", FAILURES)
 def test_each_exit_code_has_its_reference(code: int) -> None:
-    """The runner's own words are the reason."""
     error = refused(completed(code, json.dumps({"status": "error", "message": "in its words"}), "noise"))
     assert (error.code, error.why) == (FAILURES[code][0], "in its words")
 
@@ -192,7 +191,6 @@ GARBAGE = {
 
 @pytest.mark.parametrize("kind", GARBAGE)
 def test_what_is_no_report_is_garbage(kind: str) -> None:
-    """A good exit code with anything but a whole report of the right cases is refused."""
     assert refused(completed(stdout=GARBAGE[kind])).code == "runner-garbage"
 
 

@@ -122,7 +122,6 @@ def test_a_clear_verdict_takes_no_further_round(make_output: MakeOutput) -> None
 
 
 def test_without_budgets_nothing_is_in_doubt(make_output: MakeOutput) -> None:
-    """What is not judged is not measured again."""
     assert verified(NoisyMachine(make_output, 0, 1.0), Budgets()).shorter == ()
 
 

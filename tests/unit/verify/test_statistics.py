@@ -30,7 +30,6 @@ def test_interval_is_as_sure_as_it_is_asked_to_be() -> None:
 
 @given(samples=st.lists(st.floats(0.001, 1e6), min_size=1, max_size=60))
 def test_interval_holds_the_median(samples: list[float]) -> None:
-    """The median always lies inside, and the spread is never negative."""
     interval = median_interval(samples)
     assert interval.low <= interval.median <= interval.high
     assert interval.spread >= 0

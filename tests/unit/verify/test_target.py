@@ -72,7 +72,6 @@ def verify(task: Task, desk: Desk, *names: DeviceName) -> VerifyReport:
 
 
 def test_one_device(task: Task, desk: Desk) -> None:
-    """The library's part and the device's; the report survives JSON."""
     report = verify(task, desk, HOST)
     assert (report.verdict, report.name, report.package_bytes, report.baseline) == (
         Verdict.PASS,
@@ -87,7 +86,6 @@ def test_one_device(task: Task, desk: Desk) -> None:
 
 
 def test_several_devices_in_the_order_asked_for(task: Task, desk: Desk) -> None:
-    """Whatever the order in which they ran, and every one is closed."""
     names = (PHONE, SYSTEM, HOST, USER, BOARD)
     report = verify(task, desk, *names)
     assert [device.device for device in report.devices] == list(map(str, names))

@@ -27,7 +27,6 @@ def refused(path: Path) -> VerifyError:
 
 
 def test_a_trace_that_is_not_there(tmp_path: Path) -> None:
-    """A library that keeps no profile is reported."""
     assert refused(tmp_path / "trace.json").code == "trace-missing"
 
 
@@ -51,13 +50,11 @@ def _changed(**changes: Any) -> str:
     ],
 )  # fmt: skip
 def test_what_is_no_trace_is_refused(tmp_path: Path, text: str) -> None:
-    """Truncated files, other documents and events without a time are not handed on."""
     (tmp_path / "trace.json").write_text(text)
     assert refused(tmp_path / "trace.json").code == "trace-unreadable"
 
 
 def test_a_trace_that_cannot_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What the disk says is a diagnostic too."""
 
     def broken(_: Path) -> bytes:
         raise OSError(5, "Input/output error")

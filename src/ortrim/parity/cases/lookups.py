@@ -6,7 +6,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from math import ceil, floor, isfinite, isnan, log
-from typing import Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import onnx
@@ -15,6 +15,9 @@ from onnx import helper
 
 from ortrim.buildspec.problems import Scalar
 from ortrim.models.onnx_files import array_of
+
+if TYPE_CHECKING:
+    from ortrim.parity.cases.graph import Graph
 
 Vector = NDArray[np.float64]
 Found = Iterator[tuple[int | None, Iterable[Scalar]]]
@@ -39,22 +42,6 @@ SPREAD: Final = (-1.5, -0.5, 0.5, 1.5)
 """Values of a feature about its middle, in units of its scale."""
 MOST_VECTORS: Final = 6
 UNKNOWN: Final = ("Elsewhere", "Nowhere", "Something else")
-
-
-class Constants(Protocol):
-    """What a graph knows of its values."""
-
-    def constant(self, name: str) -> NDArray[Any] | None:
-        """Return the content of a constant; None for any other value."""
-        ...
-
-    def dimensions(self, name: str) -> tuple[int, ...] | None:
-        """Return the dimensions of a constant."""
-        ...
-
-    def width(self, name: str) -> int | None:
-        """Return the size of the last axis of a value."""
-        ...
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -127,7 +114,7 @@ class View:
         return (float(value) - shift) / scale if scale else None
 
 
-def onward(node: onnx.NodeProto, position: int, view: View, graph: Constants, *, last: bool) -> View | None:
+def onward(node: onnx.NodeProto, position: int, view: View, graph: "Graph", *, last: bool) -> View | None:
     """Return the view of a node's output; None if the input's values are no more in it.
 
     `last` says whether the axis that the node names is the last.
@@ -157,7 +144,7 @@ def _moved(node: onnx.NodeProto, position: int, view: View) -> View | None:
     return replace(moved, folded=moved.folded or folds) if moved else None
 
 
-def _joined(node: onnx.NodeProto, position: int, view: View, graph: Constants) -> View | None:
+def _joined(node: onnx.NodeProto, position: int, view: View, graph: "Graph") -> View | None:
     other = graph.constant(node.input[1 - position])
     if other is None or other.size != 1:
         return None
@@ -165,7 +152,7 @@ def _joined(node: onnx.NodeProto, position: int, view: View, graph: Constants) -
     return replace(view, joined=(f"{word}{front}", end) if position else (front, f"{end}{word}"))
 
 
-def _affine(node: onnx.NodeProto, position: int, view: View, graph: Constants) -> View | None:
+def _affine(node: onnx.NodeProto, position: int, view: View, graph: "Graph") -> View | None:
     if node.op_type == "Scaler":
         offset, scale = (
             np.asarray(attribute(node, name) or [default], np.float64)
@@ -187,7 +174,7 @@ def _affine(node: onnx.NodeProto, position: int, view: View, graph: Constants) -
     return view.mapped(*changes[node.op_type])
 
 
-def told_apart(node: onnx.NodeProto, position: int, view: View, graph: Constants) -> Found:
+def told_apart(node: onnx.NodeProto, position: int, view: View, graph: "Graph") -> Found:
     """Yield the values that a node tells apart in an input of its own."""
     if node.op_type in COMPARISONS and len(node.input) == 2:
         constant = graph.constant(node.input[1 - position])
@@ -396,7 +383,7 @@ class Values:
     closed: bool = False
     grams: int = 1
 
-    def note(self, node: onnx.NodeProto, position: int, view: View, graph: Constants) -> None:
+    def note(self, node: onnx.NodeProto, position: int, view: View, graph: "Graph") -> None:
         """Add what a node that reads the input tells apart in it."""
         for place, values in told_apart(node, position, view, graph):
             found = [value for each in values if (value := view.back(each, place)) is not None]

@@ -31,6 +31,8 @@ TRIPLES: Final = {
     "linux-arm64-musl": "aarch64-linux-musl",
     "linux-armhf": "arm-linux-gnueabihf.2.28",
     "linux-riscv64": "riscv64-linux-gnu.2.36",
+    "macos-arm64": "aarch64-macos.13.3",
+    "macos-x86_64": "x86_64-macos.13.3",
 }
 COMPANION: Final = "beside/libc++_shared.so"
 VALUES: Final = np.array([1, -2, 3.5, 0], np.float32)
@@ -79,6 +81,8 @@ def fake_request(folder: Path, programs: Path, behaviour: str, *, seconds: float
 
 
 def device_called(name: str, target: str = "linux-arm64") -> ProgramDevice:
-    device = open_device(TARGETS[target], read_name(platform_of(TARGETS[target]), TARGETS[target], name))
+    headers = fetch_sources(runtime_pins(onnxruntime.__version__), "auto").folder / HEADERS
+    named = read_name(platform_of(TARGETS[target]), TARGETS[target], name)
+    device = open_device(TARGETS[target], named, headers=headers)
     assert isinstance(device, ProgramDevice)
     return device

@@ -163,8 +163,8 @@ def kinds_asked_for(tree: ast.Module) -> Iterator[int]:
 
 
 DEVICE_CLASSES: Final = frozenset({
-    "CooledDevice", "Device", "FarmDevice", "Host", "MacHost", "PhoneDevice", "ProgramDevice", "QemuSystem", "QemuUser",
-    "RemoteDevice", "SimulatorDevice",
+    "CooledDevice", "Device", "FarmDevice", "Host", "MacHost", "MachoDevice", "PhoneDevice", "ProgramDevice",
+    "QemuSystem", "QemuUser", "RemoteDevice", "SimulatorDevice",
 })  # fmt: skip
 
 

@@ -13,10 +13,10 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, Literal
 
-from ortrim.base.tools import EMULATIONS, Emulation, Tool, find_xcrun, require
+from ortrim.base.tools import EMULATIONS, X64_USER, Emulation, Tool, find_xcrun, require
 from ortrim.base.tools import QEMU_SYSTEM as MACHINE_TOOL
 from ortrim.binaries.apple import is_simulated
-from ortrim.buildspec.targets import APPLE_ARCHITECTURES, TARGETS, Target
+from ortrim.buildspec.targets import APPLE_ARCHITECTURES, TARGETS, Architecture, Target
 from ortrim.errors import Diagnostic, UsageError, VerifyError
 
 if TYPE_CHECKING:
@@ -44,10 +44,10 @@ class Kind:
     """One kind: its name on the command line, and the form of its devices' names, whose detail `read` turns into ours.
 
     `memory` and `time` say what can be measured there, `reach` what stands behind it: this machine, a processor that is
-    emulated here, a machine of Linux or Android elsewhere, Apple's tools, or a farm. A device that `is_here` takes this
-    machine's processor, as do those whose detail `emulators` fits; one with a `ceiling` has as much memory as its name
-    says, and one with `cores` keeps runs on chosen ones. `ready` raises what keeps a named device from being opened,
-    as far as that is known before there is something to run.
+    emulated here, a machine of Linux or Android elsewhere, what runs Apple's programs, or a farm. A device that
+    `is_here` takes this machine's processor, as do those whose detail `emulators` fits; one with a `ceiling` has as
+    much memory as its name says, and one with `cores` keeps runs on chosen ones. `ready` raises what keeps a named
+    device from being opened, as far as that is known before there is something to run.
     """
 
     name: str
@@ -141,8 +141,17 @@ class DeviceRules(ABC):
             case _:
                 return f"a device farm runs apps, which {target.identifier} is not for"
 
-    def default_devices(self, _target: Target, _cpu: str = "") -> tuple[str, ...]:
-        """Return the names of the devices on which a target is verified when none is named; see `read_name`."""
+    def default_devices(
+        self,
+        _target: Target,
+        _cpu: str = "",
+        *,
+        on_macs: bool = False,  # noqa: ARG002 - some platforms ask
+    ) -> tuple[str, ...]:
+        """Return the names of the devices on which a target is verified when none is named; see `read_name`.
+
+        `on_macs` says that GitHub's Macs compile what is compiled on Macs.
+        """
         return ()
 
     def open_host(self, target: Target, _cores: Sequence[int]) -> "ProgramDevice":
@@ -333,6 +342,28 @@ def _open_ssh(name: DeviceName, to: Opening) -> "ProgramDevice":
     return ssh.open_ssh(name.detail, cores=name.cores, announce=to.announce)
 
 
+def _open_macho(_name: DeviceName, to: Opening) -> "ProgramDevice":
+    from ortrim.devices import macho
+
+    tool = macho_emulator(to.target)
+    emulator, runner = require(tool) if tool else None, macho.make_runner(to.target, to.headers, to.announce)
+    device = macho.MachoDevice(to.target, runner, emulator)
+    to.rules.require_fitting(device, to.target, to.job)
+    return device
+
+
+def macho_emulator(target: Target) -> Tool | None:
+    """Return what runs the code of an Apple target on this machine; None where its own processor does."""
+    if has_processor_of(target):
+        return None
+    return X64_USER if target.architecture is Architecture.X64 else EMULATIONS[target.architecture.value].user
+
+
+def _macho_ready(_name: DeviceName, target: Target) -> None:
+    if tool := macho_emulator(target):
+        require(tool)
+
+
 def _open_simulator(name: DeviceName, to: Opening) -> "ProgramDevice":
     from ortrim.devices import simctl
 
@@ -421,6 +452,21 @@ def _list_emulated(row: Kind, tool: Tool, rules_of: RulesOf, machines: tuple[Emu
     line = _by_tool(line, tool)
     for cpu in dict.fromkeys(cpu for each in machines for cpu in row.cpus(each)):
         yield replace(line, name=f"{row}:{cpu}")
+
+
+def _list_macho(rules_of: RulesOf) -> Iterator[ListedDevice]:
+    """Yield what runs Apple's libraries here; of those for another processor only if that can be emulated."""
+    able = [TARGETS[name] for name in _targets(rules_of, lambda rules, target: not rules.refusal(target, MACHO))]
+    line = ListedDevice(name=MACHO.name, time=MACHO.time)
+    if not able:
+        yield replace(line, problem="runs on Linux alone", remedy="a Mac runs them itself: --device host")
+        return
+    emulators = {target.identifier: macho_emulator(target) for target in able}
+    (tool,) = {tool for tool in emulators.values() if tool}
+    found = _by_tool(line, tool)
+    names = tuple(name for name, needed in emulators.items() if not (needed and found.problem))
+    other = found.problem or f"{found.found} for another, with parity alone"
+    yield replace(found, targets=names, found=f"this machine's processor; {other}", problem="")
 
 
 def _list_adb(_rules_of: RulesOf) -> Iterator[ListedDevice]:
@@ -549,6 +595,16 @@ QEMU_SYSTEM: Final = Kind(
     list=_list_qemu_system,
     ready=lambda _name, _target: require(MACHINE_TOOL),
 )
+MACHO: Final = Kind(
+    name="macho",
+    form="macho",
+    reach="apple",
+    time=False,
+    is_here=True,
+    open=_open_macho,
+    list=_list_macho,
+    ready=_macho_ready,
+)
 ADB: Final = Kind(
     name="adb",
     form="adb[:SERIAL]",
@@ -582,7 +638,7 @@ SIMCTL: Final = Kind(
 DEVICECTL: Final = Kind(name="devicectl", form="devicectl[:NAME]", reach="apple", open=_open_phone, list=_list_phones)
 FIREBASE: Final = _farm("firebase", "firebase:MODEL-VERSION", "gcloud", _firebase)
 DEVICE_FARM: Final = _farm("devicefarm", "devicefarm:PROJECT/POOL", "boto3", _device_farm)
-ROWS: Final = (HOST, QEMU_USER, QEMU_SYSTEM, ADB, SSH, SIMCTL, DEVICECTL, FIREBASE, DEVICE_FARM)
+ROWS: Final = (HOST, QEMU_USER, QEMU_SYSTEM, MACHO, ADB, SSH, SIMCTL, DEVICECTL, FIREBASE, DEVICE_FARM)
 EMULATORS: Final = (QEMU_USER, QEMU_SYSTEM)
 KINDS: Final[Mapping[str, Kind]] = MappingProxyType({row.name: row for row in ROWS})
 FORMS: Final = ", ".join(row.form for row in ROWS)

@@ -86,10 +86,13 @@ class QemuUser(ProgramDevice):
             completed = run_locally((*words, *runner_words(absolute(request))), request, cwd=Path(place))
         if completed.returncode == NOT_LOADED and (found := REFUSED.search(completed.stderr)):
             raise not_startable(self.name, found[0])
-        # qemu says which signal ended the program, and may end in another way itself.
-        if found := SIGNAL.search(completed.stderr):
-            completed = dataclasses.replace(completed, returncode=-int(found[1]))
-        return read_output(completed, request)
+        return read_output(with_signal(completed), request)
+
+
+def with_signal(completed: Completed) -> Completed:
+    """Return how an emulated program ended: qemu says which signal that was, and may end in another way itself."""
+    found = SIGNAL.search(completed.stderr)
+    return dataclasses.replace(completed, returncode=-int(found[1])) if found else completed
 
 
 def _packages(parts: MachineParts) -> str:

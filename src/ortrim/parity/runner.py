@@ -211,7 +211,7 @@ FAILURES: Final = {
 OF_ONE_MODEL: Final = frozenset(
     {
         "model-refused", "input-refused", "inference-failed", "runner-crashed", "illegal-instruction", "out-of-memory",
-        "runner-timeout", "endless-output", *(cause.code for cause in CAUSES),
+        "runner-timeout", "endless-output", "symbol-not-found", *(cause.code for cause in CAUSES),
     }
 )  # fmt: skip
 """Codes of ends that say nothing of the library's other models."""

@@ -49,7 +49,8 @@ def devices_of(target: Target, request: Request, cpu: str = "") -> tuple[DeviceN
     does.
     """
     rules = platform_of(target)
-    found = kinds.read_names(rules, target, request.devices or rules.default_devices(target, cpu), cpu)
+    names = request.devices or rules.default_devices(target, cpu, on_macs=request.on_macs)
+    found = kinds.read_names(rules, target, names, cpu)
     return tuple(device.on(request.cores) for device in found)
 
 

@@ -8,7 +8,7 @@ from fake_machine import fake_tool
 from fake_xcrun import FakeXcrun, says
 from ortrim.base.json import to_data
 from ortrim.base.tools import EMULATIONS, Emulation, InstalledTool, Tool
-from ortrim.buildspec.targets import TARGETS, OperatingSystem
+from ortrim.buildspec.targets import TARGETS
 from ortrim.devices import adb, firebase, host, kinds, simctl
 from ortrim.devices.adb import AdbListing
 from ortrim.devices.firebase import Gcloud
@@ -55,19 +55,27 @@ def test_what_can_be_measured_where() -> None:
     assert measured["host"] == (True, True)
     assert measured["qemu-user:cortex-a53"] == (False, False)
     assert measured["qemu-system:cortex-a76"] == (True, False)
+    assert measured["macho"] == (True, False)
     assert measured["adb:R5CT"] == (True, True)
     assert measured["adb:emulator-5554"] == (True, False)
     assert measured["ssh:[USER@]HOST[:PORT]"] == (True, True)
 
 
 def test_every_target_has_a_device_and_names_are_unique() -> None:
-    """No target is without a device but those of Macs, which run on Macs alone; no two lines are called alike."""
+    """No two lines are called alike."""
     devices = list_devices()
-    reached = {target for device in devices for target in device.targets}
-    assert reached == {name for name, target in TARGETS.items() if target.system is not OperatingSystem.MACOS}
+    assert {target for device in devices for target in device.targets} == set(TARGETS)
     assert len({device.name for device in devices}) == len(devices)
     assert named("qemu-system:cortex-a53").targets == ("linux-arm64", "linux-arm64-musl", "linux-armhf")
     assert to_data(devices[0])["name"] == "host"
+
+
+def test_apples_libraries_run_here_on_linux_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those for this machine's processor as they are, others where that is emulated."""
+    assert {name for name in named("macho").targets if name.endswith("x86_64")} < set(named("macho").targets)
+    assert named("macho").found == "this machine's processor; qemu-aarch64-static 7.2.22 for another, with parity alone"
+    monkeypatch.setattr(platform, "system", lambda: "Windows")
+    assert (named("macho").problem, named("macho").targets) == ("runs on Linux alone", ())
 
 
 def test_a_device_that_is_not_ready_says_so() -> None:
@@ -111,7 +119,10 @@ def test_what_is_missing_is_listed_with_the_way_to_get_it(monkeypatch: pytest.Mo
     assert found["qemu-user:cortex-a7"].remedy == "apt-get install qemu-user-static"
     assert found["qemu-system:cortex-a53"].remedy == "apt-get install qemu-system-arm"
     assert found["adb:[SERIAL]"].remedy == "apt-get install adb"
-    assert found["host"].problem == ""
+    assert (found["host"].problem, found["macho"].problem) == ("", "")
+    assert found["macho"].targets == ("ios-simulator-x86_64", "macos-x86_64")
+    assert found["macho"].found == "this machine's processor; qemu-aarch64-static is not installed"
+    assert found["macho"].remedy == "apt-get install qemu-user-static"
 
 
 def test_all_machines_are_fetched(monkeypatch: pytest.MonkeyPatch) -> None:

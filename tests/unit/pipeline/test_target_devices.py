@@ -58,6 +58,7 @@ def refused(request: Request, *targets: str) -> UsageError:
         ("linux-arm64", "ssh:pi@board", "ssh-unreachable"),
         ("linux-arm64", "qemu-system", "tool-missing"),
         ("linux-arm64", "qemu-user", "tool-missing"),
+        ("macos-arm64", "macho", "tool-missing"),
     ],
 )
 def test_a_named_device_that_is_not_there_is_found_before_compiling(
@@ -84,6 +85,21 @@ def test_a_named_device_that_is_not_there_is_found_before_compiling(
 def test_all_defaults_are_taken() -> None:
     assert list(map(str, devices_of(X64, request()))) == ["host"]
     assert list(map(str, devices_of(ARM64, request()))) == ARM64_DEFAULTS
+
+
+@pytest.mark.parametrize("target", ["macos-arm64", "macos-x86_64", "ios-arm64", "ios-simulator-x86_64"])
+def test_apples_code_runs_on_linux_where_nothing_else_is_named(monkeypatch: pytest.MonkeyPatch, target: str) -> None:
+    """Unless Macs of GitHub's compile it, or the other processor is not emulated: the report then says so."""
+    monkeypatch.setattr(platform, "system", lambda: "Linux")
+    platform_, asked = platform_of(TARGETS[target]), TARGETS[target]
+    assert list(map(str, devices_of(asked, request()))) == ["macho"]
+    assert devices_of(asked, request(on_macs=True)) == ()
+    monkeypatch.setattr(shutil, "which", lambda _: None)
+    native = target.endswith("x86_64")
+    assert bool(devices_of(asked, request())) is native
+    assert ("qemu-user-static" in platform_.nowhere(asked)) is not native
+    monkeypatch.setattr(platform, "system", lambda: "Windows")
+    assert devices_of(asked, request()) == ()
 
 
 @pytest.mark.parametrize("target", ["linux-arm64", "linux-arm64-musl", "linux-armhf", "linux-riscv64"])
@@ -160,6 +176,8 @@ def test_named_devices_take_the_place_of_defaults() -> None:
     [
         (("phone",), ("linux-x64",), "unknown-device"),
         (("qemu-user",), ("linux-x64",), "wrong-device"),
+        (("macho",), ("linux-x64",), "wrong-device"),
+        (("macho:max",), ("macos-arm64",), "unknown-device"),
         (("host",), ("linux-x64", "linux-arm64"), "wrong-device"),
         (("adb", "adb:"), ("linux-x64",), "device-twice"),
         (("ssh",), ("linux-x64",), "bad-destination"),

@@ -1,12 +1,14 @@
 """Apple's systems: one library for each architecture of a platform, and one xcframework of all."""
 
 import platform
+import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal
 
+from ortrim.base.tools import install_command
 from ortrim.binaries.apple import EXPORTS, is_simulated, slice_of
 from ortrim.buildspec.buildspec import FRAMEWORK_LINKAGE, AppleSpec, BuildSpec, TargetSpec
 from ortrim.buildspec.problems import Location, Problem
@@ -15,7 +17,7 @@ from ortrim.buildspec.targets import APPLE_ARCHITECTURES, CATALYST, Architecture
 from ortrim.compiling.plan import AppleBuild, BuildJob, Toolchain
 from ortrim.compiling.workspace import JobPaths
 from ortrim.devices import kinds
-from ortrim.errors import PlanError, ToolError
+from ortrim.errors import PlanError, ToolError, VerifyError
 from ortrim.models import full_runtime
 from ortrim.pins.runtime import ApplePins, RuntimePins, runtime_pins
 from ortrim.pins.shipped import tool_versions
@@ -54,7 +56,8 @@ def deployment_target_of(spec: BuildSpec, target: TargetSpec) -> str | None:
 class Apple(Platform):
     """Macs, phones, their simulators and Mac Catalyst: Xcode compiles for them, or zig.
 
-    Macs run programs for Macs, simulators and phones those for phones; nothing emulates Apple's systems.
+    Macs run programs for Macs, simulators and phones those for phones. Nothing emulates Apple's systems, but on Linux
+    ortrim runs a cross-built library's code.
     """
 
     NAME = "apple"
@@ -178,14 +181,12 @@ class Apple(Platform):
         return translated_here(target)
 
     def kinds_for(self, target: Target, cpu: str = "") -> str:
-        if is_simulated(target):
-            return f"{kinds.SIMCTL.form}, on a Mac with such a processor"
-        if target.system is OperatingSystem.MACOS:
-            return "the Mac itself: run the same command on one"
-        return f"{kinds.DEVICECTL.form}, on a Mac"
+        return f"{kinds.MACHO}, or {self._on_apple(target)}" if on_linux() else self._on_apple(target)
 
     def refusal(self, target: Target, kind: kinds.Kind) -> str:
-        """Refuse all but that kind; a simulator has to be this Mac's, a phone may be one of a farm of Macs."""
+        """Refuse all but those kinds; a simulator has to be this Mac's, a phone may be one of a farm of Macs."""
+        if kind is kinds.MACHO:
+            return "" if on_linux() else f"{kind} runs Apple's libraries on Linux alone"
         if kind.reach == "remote":
             return f"{kind} reaches Linux and Android, which {target.identifier} is not for"
         if kind.reach != "apple":
@@ -197,15 +198,33 @@ class Apple(Platform):
             return f"this machine has no simulator that runs {target.identifier}"
         return ""
 
-    def default_devices(self, target: Target, cpu: str = "") -> tuple[str, ...]:
+    def default_devices(self, target: Target, cpu: str = "", *, on_macs: bool = False) -> tuple[str, ...]:
+        """Return what runs a target on this Mac, or on Linux the code of what is cross-built, if it is installed."""
         if is_simulated(target) and kinds.on_mac_of(target):
             return (kinds.SIMCTL.name,)
-        return (kinds.HOST.name,) if self.runs_here(target) else ()
+        if self.runs_here(target):
+            return (kinds.HOST.name,)
+        return (kinds.MACHO.name,) if on_linux() and not on_macs and not _missing_emulator(target) else ()
 
     def nowhere(self, target: Target) -> str:
+        if on_linux() and (package := _missing_emulator(target)):
+            return (
+                f"its library was not run; an emulator runs the code of what is cross-built: {install_command(package)}"
+            )
         if target.system is OperatingSystem.MACOS:
             return "its library was not run: not verified, needs a Mac"
         return super().nowhere(target)
+
+    def require_fitting(self, device: "ProgramDevice", target: Target, job: BuildJob | None) -> None:
+        """Refuse to run on Linux what was not cross-built: it needs libraries that only an Apple system has."""
+        from ortrim.verify.reports import NOT_FOR_DEVICE  # noqa: PLC0415 - see `Platform`
+
+        if job is None or (is_cross_built(job) and job.linkage == "shared"):
+            return
+        what = "this library was linked by Xcode, and needs libraries that only an Apple system has"
+        if is_cross_built(job):
+            what = "this library is static, and only a dynamic one can be loaded"
+        raise VerifyError(NOT_FOR_DEVICE, what, where=device.name, hint=f"choose {self._on_apple(target)}")
 
     def open_host(self, target: Target, cores: Sequence[int]) -> "ProgramDevice":
         from ortrim.devices.host import MacHost  # noqa: PLC0415 - see `Platform`
@@ -227,6 +246,13 @@ class Apple(Platform):
         if _is_mac(job.target):
             return mac_baseline(runtime.version, requirements, job.target.architecture)
         return Baseline(library=None, name="none: no official package for Apple's phones is pinned"), NO_SIZE
+
+    def _on_apple(self, target: Target) -> str:
+        if is_simulated(target):
+            return f"{kinds.SIMCTL.form}, on a Mac with such a processor"
+        if target.system is OperatingSystem.MACOS:
+            return "the Mac itself: run the same command on one"
+        return f"{kinds.DEVICECTL.form}, on a Mac"
 
     def _why_xcode(self, spec: BuildSpec, target: TargetSpec) -> str:
         """Return why zig cannot compile a target, empty if it can."""
@@ -263,6 +289,17 @@ def _number(version: str) -> tuple[int, ...]:
 
 def _is_mac(target: Target) -> bool:
     return target.system is OperatingSystem.MACOS and target.identifier != CATALYST
+
+
+def on_linux() -> bool:
+    """Whether ortrim runs Apple libraries' code on this machine."""
+    return platform.system() == "Linux"
+
+
+def _missing_emulator(target: Target) -> str:
+    """Return the package of what would run a target's code here and is not installed; empty when nothing is missing."""
+    tool = kinds.macho_emulator(target)
+    return "" if tool is None or shutil.which(tool.name) else tool.package
 
 
 def translated_here(target: Target) -> bool:

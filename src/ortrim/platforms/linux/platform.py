@@ -101,7 +101,7 @@ class Linux(Platform):
         found = (*here, *kinds.emulator_kinds(self.emulation_of(target), cpu), kinds.ADB.name)
         return f"{', '.join(found)} or {kinds.SSH.form}"
 
-    def default_devices(self, target: Target, cpu: str = "") -> tuple[str, ...]:
+    def default_devices(self, target: Target, cpu: str = "", *, on_macs: bool = False) -> tuple[str, ...]:
         emulation = self.emulation_of(target)
         if self.runs_here(target):
             return (kinds.HOST.name,)

@@ -1,18 +1,20 @@
-/* Runs a library for Macs on Linux, on a processor of its own kind or an emulated one: what dyld does with it is done
-   here, and what it asks of Apple's libSystem comes from this machine's C library, put into Apple's terms.
+/* Runs a library for Apple's systems on Linux, on a processor of its own kind or an emulated one: what dyld does with it
+   is done here, and what it asks of Apple's libSystem comes from this program's C library, put into Apple's terms.
 
-   It is compiled together with the runner, whose dlopen and dlsym it takes the place of (see macho_loader.h). It proves
-   what the compiler and the linker have made, not that Apple's own loader and libraries take it: exceptions, several
-   threads and most of locales are not here, and end the program with the name of what was asked for. */
+   It is compiled together with the runner, whose dlopen and dlsym it takes the place of (see loader.h). It proves what
+   the compiler and the linker have made, not that Apple's own loader and libraries take it. What is not here of
+   libSystem (what exceptions and several threads want, most of locales) ends the program with its name when it is used. */
 #define _GNU_SOURCE
 #define MACHO_LOADER_ITSELF
-#include "macho_loader.h"
+#include "loader.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <libgen.h>
 #include <math.h>
 #include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -27,9 +29,17 @@
 #include <wchar.h>
 
 enum { LC_SEGMENT_64 = 0x19, LC_DYLD_INFO_ONLY = (int)0x80000022u };
+enum { LC_LOAD_DYLIB = 0xC, LC_LOAD_WEAK_DYLIB = (int)0x80000018u, LC_REEXPORT_DYLIB = (int)0x8000001Fu };
 enum { MOD_INIT = 0x9, THREAD_REGULAR = 0x11, THREAD_ZEROFILL = 0x12, THREAD_VARIABLES = 0x13 };
+#if defined(__aarch64__)
+enum { OWN_PROCESSOR = 0x0100000C };
+#else
+enum { OWN_PROCESSOR = 0x01000007 };
+#endif
+#define LIBSYSTEM "/usr/lib/libSystem.B.dylib"
 
 struct command { uint32_t kind, size; };
+struct header { uint32_t magic, processor, subtype, type, commands, commands_size, flags, reserved; };
 struct segment {
   struct command command;
   char name[16];
@@ -46,21 +56,26 @@ struct dyld_info {
   struct command command;
   uint32_t rebase, rebase_size, bind, bind_size, weak, weak_size, lazy, lazy_size, trie, trie_size;
 };
+struct dylib { struct command command; uint32_t name; };
 struct variable { void *(*thunk)(struct variable *); uintptr_t block, offset; };
 
+enum { MOST_SEGMENTS = 16 };
 static unsigned char *image, *file;
-static struct segment *segments[16];
+static uint64_t file_size; /* of the slice, which `file` is the beginning of */
+static off_t slice_place;
+static int descriptor;
+static struct segment *segments[MOST_SEGMENTS + 1];
 static struct dyld_info *info;
 static char failure[300];
+static jmp_buf refused;
 
-static void give_up(const char *what, const char *name) {
-  fprintf(stderr, "macho_loader: %s%s\n", what, name);
-  _exit(99);
+/* Ends macho_open, whose caller is told why. */
+static _Noreturn void refuse(const char *what, const char *name) {
+  snprintf(failure, sizeof failure, "%s%s", what, name);
+  longjmp(refused, 1);
 }
 
 /* ---- What Apple's functions do otherwise than Linux's, or what is called otherwise. ---- */
-
-static void missing(const char *name) { give_up("not there: ", name); }
 
 static void plain_mutex(void *mutex) { /* a static initializer is a mark and zeros; Linux's is zeros */
   uint64_t mark = 0x32AAABA7;
@@ -108,7 +123,10 @@ static int a_fstat(int number, unsigned char *into) {
   return failed;
 }
 static int a_open(const char *path, int flags) {
-  if (flags & ~0x1000000) give_up("cannot open for anything but reading: ", path);
+  if (flags & ~0x1000000) { /* O_CLOEXEC: nothing of the runtime's own is written by this function */
+    errno = EINVAL;
+    return -1;
+  }
   return open(path, O_RDONLY);
 }
 static void *a_mmap(void *at, size_t size, int protection, int flags, int number, off_t place) {
@@ -204,17 +222,30 @@ extern void *variable_place(struct variable *);
 static const struct { const char *name; void *value; } KNOWN[] = {
 #define SAME(name) {"_" #name, (void *)name}
 #define OWN(name, value) {"_" name, (void *)(value)}
-  SAME(abort), SAME(basename), SAME(bzero), OWN("__bzero", bzero), SAME(calloc), SAME(close), SAME(difftime), SAME(dirname), SAME(exp),
-  SAME(expf), SAME(fclose), SAME(fflush), SAME(fopen), SAME(fputc), SAME(fputs), SAME(fread), SAME(free), SAME(fseeko), SAME(ftello), SAME(fwrite),
-  SAME(getenv), SAME(getpid), SAME(gettimeofday), SAME(gmtime_r), SAME(ldexpf), SAME(localtime_r), SAME(log),
-  SAME(log1pf), SAME(logf), SAME(lseek), SAME(malloc), SAME(memchr), SAME(memcmp), SAME(memcpy), SAME(memmove),
-  SAME(memset), SAME(mktime), SAME(munmap), SAME(nanosleep), SAME(posix_memalign), SAME(aligned_alloc), SAME(pow),
-  SAME(powf), SAME(read), SAME(realloc), SAME(setbuf), SAME(sin), SAME(cos), SAME(sqrt), SAME(strcmp), SAME(strlen),
-  SAME(strncmp), SAME(strncpy), SAME(strnlen), SAME(strtod), SAME(strtof), SAME(strtol), SAME(strtoll), SAME(strtoul),
-  SAME(strtoull), SAME(tanh), SAME(tanhf), SAME(wcslen), SAME(wmemchr), SAME(wmemcmp), SAME(ceilf), SAME(floorf),
-  SAME(roundf), SAME(nearbyintf), SAME(rintf), SAME(fmodf), SAME(erff), SAME(expm1f), SAME(log2), SAME(ceil), SAME(floor),
-  SAME(pthread_self), SAME(pthread_attr_init), SAME(pthread_attr_destroy), SAME(pthread_attr_setstacksize),
+  SAME(_exit), SAME(abort), SAME(basename), SAME(bzero), SAME(calloc), SAME(close), SAME(difftime), SAME(dirname),
+  SAME(fclose), SAME(fflush), SAME(fopen), SAME(fputc), SAME(fputs), SAME(fread), SAME(free), SAME(fseeko),
+  SAME(ftello), SAME(fwrite), SAME(getenv), SAME(getpid), SAME(gettimeofday), SAME(gmtime_r), SAME(localtime_r),
+  SAME(lseek), SAME(malloc), SAME(memchr), SAME(memcmp), SAME(memcpy), SAME(memmem), SAME(memmove), SAME(memset),
+  SAME(mktime), SAME(munmap), SAME(nanosleep), SAME(posix_memalign), SAME(aligned_alloc), SAME(puts), SAME(qsort),
+  SAME(read), SAME(realloc), SAME(sched_yield), SAME(setbuf), SAME(strcasecmp), SAME(strchr), SAME(strcmp),
+  SAME(strcpy), SAME(strdup), SAME(strlen), SAME(strncmp), SAME(strncpy), SAME(strndup), SAME(strnlen),
+  SAME(strrchr), SAME(strstr), SAME(strtod), SAME(strtof), SAME(strtol), SAME(strtoll), SAME(strtoul),
+  SAME(strtoull), SAME(wcslen), SAME(wmemchr), SAME(wmemcmp), SAME(acos), SAME(acosf), SAME(acosh), SAME(acoshf),
+  SAME(asin), SAME(asinf), SAME(asinh), SAME(asinhf), SAME(atan), SAME(atan2), SAME(atan2f), SAME(atanf),
+  SAME(atanh), SAME(atanhf), SAME(cbrt), SAME(cbrtf), SAME(ceil), SAME(ceilf), SAME(copysign), SAME(copysignf),
+  SAME(cos), SAME(cosf), SAME(cosh), SAME(coshf), SAME(erf), SAME(erfc), SAME(erfcf), SAME(erff), SAME(exp),
+  SAME(exp2), SAME(exp2f), SAME(expf), SAME(expm1), SAME(expm1f), SAME(floor), SAME(floorf), SAME(fma), SAME(fmaf),
+  SAME(fmax), SAME(fmaxf), SAME(fmin), SAME(fminf), SAME(fmod), SAME(fmodf), SAME(frexp), SAME(frexpf), SAME(hypot),
+  SAME(hypotf), SAME(ldexp), SAME(ldexpf), SAME(lgamma), SAME(lgammaf), SAME(llrint), SAME(llrintf), SAME(llround),
+  SAME(llroundf), SAME(log), SAME(log10), SAME(log10f), SAME(log1p), SAME(log1pf), SAME(log2), SAME(log2f),
+  SAME(logb), SAME(logbf), SAME(logf), SAME(lrint), SAME(lrintf), SAME(lround), SAME(lroundf), SAME(modf),
+  SAME(modff), SAME(nearbyint), SAME(nearbyintf), SAME(nextafter), SAME(nextafterf), SAME(pow), SAME(powf),
+  SAME(remainder), SAME(remainderf), SAME(remquof), SAME(rint), SAME(rintf), SAME(round), SAME(roundf),
+  SAME(scalbn), SAME(scalbnf), SAME(sin), SAME(sinf), SAME(sinh), SAME(sinhf), SAME(sqrt), SAME(sqrtf), SAME(tan),
+  SAME(tanf), SAME(tanh), SAME(tanhf), SAME(tgamma), SAME(tgammaf), SAME(trunc), SAME(truncf), SAME(pthread_self),
+  SAME(pthread_equal), SAME(pthread_attr_init), SAME(pthread_attr_destroy), SAME(pthread_attr_setstacksize),
   SAME(pthread_mutexattr_init), SAME(pthread_mutexattr_destroy), SAME(pthread_mutex_init),
+  OWN("__bzero", bzero), OWN("__memcpy_chk", memcpy), OWN("__memmove_chk", memmove), OWN("__memset_chk", memset),
   OWN("pthread_mutex_lock", a_mutex_lock), OWN("pthread_mutex_trylock", a_mutex_trylock),
   OWN("pthread_mutex_unlock", a_mutex_unlock), OWN("pthread_mutex_destroy", a_mutex_destroy),
   OWN("pthread_mutexattr_settype", a_mutexattr_settype), OWN("pthread_cond_signal", a_cond_signal),
@@ -232,32 +263,42 @@ static const struct { const char *name; void *value; } KNOWN[] = {
   OWN("__stdoutp", &standard_output), OWN("__stdinp", &standard_input),
 };
 
-/* Returns code that ends the program with a name, for functions that a program may do without. */
-static void *trap(const char *name) {
-  static unsigned char *free_place, *end;
-  if (free_place + 32 > end) {
-    free_place = mmap(NULL, 65536, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    end = free_place + 65536;
+/* What is not here is bound to an address of its own where nothing is: a program may do without it, and one that calls
+   or reads it ends with its name. */
+enum { HOLE_BYTES = 4096, MOST_HOLES = 4096 };
+static unsigned char *holes;
+static const char *hole_names[MOST_HOLES];
+static size_t hole_count;
+
+static void on_fault(int number, siginfo_t *fault, void *context) {
+  (void)context;
+  size_t hole = ((uintptr_t)fault->si_addr - (uintptr_t)holes) / HOLE_BYTES;
+  signal(number, SIG_DFL); /* any other fault is met again, and ends the program */
+  if (hole >= hole_count) return;
+  const char *words[] = {"macho: not found: ", hole_names[hole], "\n"};
+  for (int n = 0; n < 3; n++)
+    if (write(STDERR_FILENO, words[n], strlen(words[n])) < 0) break;
+  _exit(EXIT_NOT_FOUND);
+}
+
+static void *hole(const char *name) {
+  if (!holes) {
+    const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+    struct sigaction action = {.sa_sigaction = on_fault, .sa_flags = SA_SIGINFO};
+    holes = mmap(NULL, (size_t)HOLE_BYTES * MOST_HOLES, PROT_NONE, flags, -1, 0);
+    if (holes == MAP_FAILED || sigaction(SIGSEGV, &action, NULL)) refuse("no memory", "");
   }
-  unsigned char *code = free_place;
-  const void *words[2] = {name, (void *)missing};
-#if defined(__aarch64__)
-  const uint32_t instructions[4] = {0x58000080, 0x580000b0, 0xd61f0200, 0xd503201f}; /* ldr x0; ldr x16; br x16; nop */
-  memcpy(code, instructions, 16);
-  memcpy(code + 16, words, 16);
-#else
-  memcpy(code, "\x48\xbf", 2), memcpy(code + 2, &words[0], 8); /* movabs rdi */
-  memcpy(code + 10, "\x48\xb8", 2), memcpy(code + 12, &words[1], 8), memcpy(code + 20, "\xff\xe0", 2); /* jmp rax */
-#endif
-  free_place += 32;
-  __builtin___clear_cache((char *)code, (char *)code + 32);
-  return code;
+  size_t n = 0;
+  while (n < hole_count && strcmp(hole_names[n], name)) n++;
+  if (n == MOST_HOLES) refuse("too many symbols that are not found, among them ", name);
+  if (n == hole_count) hole_names[hole_count++] = name;
+  return holes + n * HOLE_BYTES;
 }
 
 static void *found(const char *name) {
   for (size_t n = 0; n < sizeof KNOWN / sizeof *KNOWN; n++)
     if (!strcmp(KNOWN[n].name, name)) return KNOWN[n].value;
-  return trap(name);
+  return hole(name);
 }
 
 /* ---- What dyld does. The numbers are those of Apple's mach-o/loader.h. ---- */
@@ -295,7 +336,7 @@ static void rebase(const unsigned char *place, const unsigned char *end) {
       case 0x60: count = uleb(&place); break;
       case 0x70: skip = uleb(&place); break;
       case 0x80: count = uleb(&place), skip = uleb(&place); break;
-      default: give_up("unknown rebase opcode", "");
+      default: refuse("unknown rebase opcode", "");
     }
     for (; count; count--, at += 8 + skip) *(uint64_t *)at += (uint64_t)image;
   }
@@ -319,7 +360,7 @@ static void bind(const unsigned char *place, const unsigned char *end) {
       case 0xA0: skip = uleb(&place); break;
       case 0xB0: skip = immediate * 8; break;
       case 0xC0: count = uleb(&place), skip = uleb(&place); break;
-      default: give_up("unknown bind opcode", "");
+      default: refuse("unknown bind opcode", "");
     }
     for (; count; count--, at += 8 + skip) *(uint64_t *)at = (uint64_t)found(name) + (uint64_t)addend;
   }
@@ -351,31 +392,76 @@ static void *exported(const char *name) {
   }
 }
 
-static void read_file(const char *path) {
-  struct stat found;
-  int number = open(path, O_RDONLY);
-  if (number < 0 || fstat(number, &found)) give_up("cannot read ", path);
-  file = mmap(NULL, (size_t)found.st_size, PROT_READ, MAP_PRIVATE, number, 0);
-  if (file == MAP_FAILED || *(uint32_t *)file != 0xFEEDFACF) give_up("no Mach-O library of 64 bits: ", path);
-  close(number);
+static uint32_t big_endian(const unsigned char *at) {
+  return (uint32_t)at[0] << 24 | (uint32_t)at[1] << 16 | (uint32_t)at[2] << 8 | at[3];
 }
 
-static void lay_out(void) {
+/* Goes on to this processor's slice, where a file has several. */
+static void choose_slice(void) {
+  if (big_endian(file) != 0xCAFEBABE) return;
+  uint32_t count = big_endian(file + 4);
+  for (uint32_t n = 0; n < count && 8 + 20 * (uint64_t)(n + 1) <= file_size; n++) {
+    const unsigned char *slice = file + 8 + 20 * n;
+    uint64_t place = big_endian(slice + 8), size = big_endian(slice + 12);
+    if (big_endian(slice) != OWN_PROCESSOR || place + size > file_size) continue;
+    file += place, file_size = size, slice_place = (off_t)place;
+    return;
+  }
+  refuse("no slice of it is for this processor", "");
+}
+
+static const struct header *read_file(const char *path) {
+  struct stat found;
+  descriptor = open(path, O_RDONLY | O_CLOEXEC);
+  if (descriptor < 0 || fstat(descriptor, &found)) refuse("cannot read ", path);
+  file_size = (uint64_t)found.st_size;
+  if (file_size < sizeof(struct header)) refuse("no Mach-O library: ", path);
+  file = mmap(NULL, file_size, PROT_READ, MAP_PRIVATE, descriptor, 0);
+  if (file == MAP_FAILED) refuse("cannot map ", path);
+  choose_slice();
+  const struct header *header = (void *)file;
+  if (header->magic != 0xFEEDFACF || header->type != 6) refuse("no Mach-O library of 64 bits: ", path);
+  if (header->processor != OWN_PROCESSOR) refuse("it is for another processor: ", path);
+  if (sizeof *header + header->commands_size > file_size) refuse("it is cut off: ", path);
+  return header;
+}
+
+enum { WRITABLE_CODE = PROT_READ | PROT_WRITE | PROT_EXEC };
+
+/* Maps what dyld maps, so that of a library as little is resident as there. */
+static void map_segment(const struct segment *segment) {
+  unsigned char *at = image + segment->address;
+  uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), rest = (page - segment->bytes % page) % page;
+  if (!segment->bytes) return;
+  const int flags = MAP_PRIVATE | MAP_FIXED;
+  if (mmap(at, segment->bytes, WRITABLE_CODE, flags, descriptor, slice_place + (off_t)segment->place) == MAP_FAILED)
+    refuse("cannot map its segment ", segment->name);
+  if (segment->memory > segment->bytes) memset(at + segment->bytes, 0, rest);
+}
+
+static void lay_out(const struct header *header) {
   uint64_t size = 0;
   unsigned count = 0;
-  struct command *command = (void *)(file + 32);
-  for (uint32_t n = *(uint32_t *)(file + 16); n; n--, command = (void *)((char *)command + command->size)) {
-    if (command->kind == LC_SEGMENT_64) {
-      segments[count++] = (void *)command;
-      if (segments[count - 1]->address + segments[count - 1]->memory > size)
-        size = segments[count - 1]->address + segments[count - 1]->memory;
+  struct command *command = (void *)(header + 1);
+  for (uint32_t n = header->commands; n; n--, command = (void *)((char *)command + command->size)) {
+    const char *needed = (char *)command + ((struct dylib *)command)->name;
+    switch ((int)command->kind) {
+      case LC_LOAD_DYLIB: case LC_LOAD_WEAK_DYLIB: case LC_REEXPORT_DYLIB:
+        if (strcmp(needed, LIBSYSTEM)) refuse("it needs a library that only an Apple system has: ", needed);
+        break;
+      case LC_DYLD_INFO_ONLY: info = (void *)command; break;
+      case LC_SEGMENT_64:
+        if (count == MOST_SEGMENTS) refuse("it has too many segments", "");
+        segments[count] = (void *)command;
+        if (segments[count]->place + segments[count]->bytes > file_size) refuse("it is cut off at segment ", segments[count]->name);
+        if (segments[count]->address + segments[count]->memory > size) size = segments[count]->address + segments[count]->memory;
+        count++;
     }
-    if ((int)command->kind == LC_DYLD_INFO_ONLY) info = (void *)command;
   }
-  if (!info) give_up("no dyld info", "");
-  image = mmap(NULL, size, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (image == MAP_FAILED) give_up("no memory", "");
-  for (unsigned n = 0; n < count; n++) memcpy(image + segments[n]->address, file + segments[n]->place, segments[n]->bytes);
+  if (!info) refuse("it has no LC_DYLD_INFO_ONLY: Apple's linker made it, or an unknown one", "");
+  image = mmap(NULL, size, WRITABLE_CODE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (image == MAP_FAILED) refuse("no memory", "");
+  for (unsigned n = 0; n < count; n++) map_segment(segments[n]);
   __builtin___clear_cache((char *)image, (char *)image + size);
 }
 
@@ -407,10 +493,12 @@ static void initialize(void) {
 
 void *macho_open(const char *path, int flags) {
   (void)flags;
+  if (setjmp(refused)) return NULL;
+  if (file) refuse("another library is loaded already, and there is room for one: ", path);
   standard_error = stderr, standard_output = stdout, standard_input = stdin;
   fill_runes();
-  read_file(path);
-  lay_out();
+  lay_out(read_file(path));
+  close(descriptor);
   rebase(file + info->rebase, file + info->rebase + info->rebase_size);
   bind(file + info->bind, file + info->bind + info->bind_size);
   bind(file + info->lazy, file + info->lazy + info->lazy_size);
@@ -424,7 +512,7 @@ void *macho_symbol(void *opened, const char *name) {
   char full[200];
   snprintf(full, sizeof full, "_%s", name);
   void *value = exported(full);
-  if (!value) snprintf(failure, sizeof failure, "the library does not offer %s", full);
+  if (!value) snprintf(failure, sizeof failure, "the library does not export %s", full);
   return value;
 }
 

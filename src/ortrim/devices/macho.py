@@ -20,7 +20,8 @@ from ortrim.base.files import shipped_folder, storage_errors
 from ortrim.base.scripts import environment_with, packages_folder
 from ortrim.base.tools import InstalledTool
 from ortrim.binaries.apple import slice_of
-from ortrim.buildspec.targets import Architecture, Target
+from ortrim.buildspec.targets import Target
+from ortrim.compiling.toolchains import MACHINE
 from ortrim.devices import kinds
 from ortrim.devices.device import ProgramDevice
 from ortrim.devices.host import Host, absolute, run_locally
@@ -30,7 +31,6 @@ from ortrim.parity.measurements import HostFacts
 from ortrim.parity.runner import RunnerEnded, RunnerOutput, RunRequest, place_of, read_output, runner_words
 from ortrim.pins.shipped import tool_requirements
 
-TRIPLES: Final = {Architecture.ARM64: "aarch64-linux-musl", Architecture.X64: "x86_64-linux-musl"}
 PROCESSOR: Final = "max"
 """Of those that qemu has, the only one with all that Apple's least processors have."""
 NOT_FOUND: Final = 97
@@ -50,6 +50,7 @@ class MachoDevice(ProgramDevice):
 
     def __init__(self, target: Target, runner: Path, emulator: InstalledTool | None) -> None:
         self.memory_meaningful = emulator is None and slice_of(target).on_mac
+        self._target = target
         self._runner = runner
         self._emulator = emulator
 
@@ -59,7 +60,7 @@ class MachoDevice(ProgramDevice):
         emulated = f"{PROCESSOR}, emulated by {emulator.name} {emulator.version}" if emulator else ""
         return dataclasses.replace(
             here,
-            machine=emulator.name.split("-")[1] if emulator else here.machine,
+            machine=MACHINE[self._target.architecture],
             cpu=emulated or here.cpu,
             kind="user-emulation",
             model=f"an Apple library's code on {platform.system()}",
@@ -110,7 +111,7 @@ def make_runner(target: Target, headers: Path, announce: Callable[[str], None] =
     """
     ours = (*shipped_folder("runner").glob("*.[ch]"), *shipped_folder("macho").glob("*.[ch]"))
     sources = sorted((*ours, *headers.glob("*.h")), key=lambda path: (path.parent.name, path.name))
-    triple, requirements = TRIPLES[target.architecture], tool_requirements()
+    triple, requirements = f"{MACHINE[target.architecture]}-linux-musl", tool_requirements()
     content = hashlib.sha256(f"{triple}\n{requirements}".encode())
     for source in sources:
         with storage_errors(source):

@@ -21,6 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/time.h>
@@ -108,6 +109,28 @@ static void *a_getspecific(uint64_t key) { return pthread_getspecific((pthread_k
 static int a_setspecific(uint64_t key, const void *value) { return pthread_setspecific((pthread_key_t)key, value); }
 static int a_threadid(void *thread, uint64_t *number) { (void)thread; *number = 1; return 0; }
 static int a_zero(void) { return 0; }
+/* Says what a processor has, where an Apple system is asked for that by a name. */
+static int a_sysctlbyname(const char *name, void *value, size_t *size, void *other, size_t other_size) {
+  (void)other, (void)other_size;
+  int number = -1;
+#if defined(__aarch64__)
+  const struct { const char *name; unsigned kind; unsigned bit; } known[] = {
+    {"FEAT_DotProd", AT_HWCAP, 20}, {"FEAT_FP16", AT_HWCAP, 10}, {"FEAT_I8MM", AT_HWCAP2, 13}, {"FEAT_BF16", AT_HWCAP2, 14},
+  }; /* bits of Linux's asm/hwcap.h */
+  const char optional[] = "hw.optional.arm.";
+  if (!strncmp(name, optional, sizeof optional - 1))
+    for (size_t n = 0; n < sizeof known / sizeof *known; n++)
+      if (!strcmp(name + sizeof optional - 1, known[n].name)) number = (int)(getauxval(known[n].kind) >> known[n].bit & 1);
+#endif
+  if (!strcmp(name, "hw.nperflevels")) number = 1;
+  if (number < 0 || !value || *size < sizeof number) {
+    errno = ENOENT;
+    return -1;
+  }
+  memcpy(value, &number, sizeof number);
+  *size = sizeof number;
+  return 0;
+}
 static int a_minus_one(void) { return -1; }
 
 static int a_clock_gettime(int clock, struct timespec *time) {
@@ -254,7 +277,7 @@ static const struct { const char *name; void *value; } KNOWN[] = {
   OWN("pthread_setspecific", a_setspecific), OWN("pthread_threadid_np", a_threadid),
   OWN("pthread_mach_thread_np", a_zero), OWN("clock_gettime", a_clock_gettime), OWN("sysconf", a_sysconf),
   OWN("fstat", a_fstat), OWN("fstat$INODE64", a_fstat), OWN("open", a_open), OWN("mmap", a_mmap), OWN("sysctl", a_minus_one),
-  OWN("sysctlbyname", a_minus_one), OWN("vsnprintf_l", a_vsnprintf_l), OWN("__error", __errno_location),
+  OWN("sysctlbyname", a_sysctlbyname), OWN("vsnprintf_l", a_vsnprintf_l), OWN("__error", __errno_location),
   OWN("__maskrune", a_maskrune), OWN("__tolower", a_tolower), OWN("__toupper", a_toupper),
   OWN("snprintf_l", a_snprintf_l), OWN("asprintf_l", a_asprintf_l), OWN("snprintf", a_snprintf),
   OWN("newlocale", a_newlocale), OWN("freelocale", a_zero), OWN("uselocale", a_newlocale), OWN("mbtowc_l", a_zero),

@@ -46,7 +46,7 @@ class Verifying:
     """How to verify, in the options' own words."""
 
     device: Sequence[str] | None = option(
-        "device to verify on, may be repeated: host, qemu-user[:CPU], qemu-system[:CPU][@MIB], adb[:SERIAL], "
+        "device to verify on, may be repeated: host, qemu-user[:CPU], qemu-system[:CPU][@MIB], macho, adb[:SERIAL], "
         "ssh:[USER@]HOST[:PORT], or a device farm's: firebase:, devicefarm: (default: the host, else the "
         "emulators)",
     )

@@ -214,13 +214,6 @@ def test_another_failure_is_not_tried_again(workshop: Workshop, failure: str) ->
     assert workshop.notes == ["compiles 8 of 11 files"]
 
 
-def test_a_configuration_that_fails_is_not_tried_again(workshop: Workshop) -> None:
-    workshop.write("", update="print('CMake Error: undefined')\nsys.exit(1)")
-    outcome, _ = compile_selected(workshop, index_of(variant_of(workshop.job)))
-    assert outcome.failed
-    assert workshop.calls() == "u"
-
-
 def test_without_an_index_everything_is_compiled_and_learnt(workshop: Workshop) -> None:
     """The next model of the same version and flags compiles what it needs, with what the first build taught."""
     outcome, units = compile_needed(workshop)

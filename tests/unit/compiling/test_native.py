@@ -58,6 +58,7 @@ def test_a_build_leaves_its_results(workshop: Workshop) -> None:
     assert result.units is not None
     assert 0 < result.units.compiled < result.units.total
     assert workshop.notes == [f"compiles {result.units.compiled} of {result.units.total} files", *result.left_out]
+    assert workshop.progress == [(1, 2, "file1.cc"), (2, 2, "file2.cc")]
     assert workshop.tree.is_dir()
     assert result == result_of(finished_build(workshop.job))
 
@@ -82,25 +83,11 @@ def test_what_cannot_be_configured_is_not_compiled(workshop: Workshop) -> None:
     assert workshop.nothing_finished()
 
 
-def test_progress_is_passed_on(workshop: Workshop) -> None:
-    workshop.write(GOOD)
-    workshop.executor().run(workshop.job)
-    assert workshop.progress == [(1, 2, "file1.cc"), (2, 2, "file2.cc")]
-
-
 def test_the_same_job_is_built_once(workshop: Workshop) -> None:
     workshop.write(GOOD)
     first = workshop.executor().run(workshop.job)
     workshop.write("sys.exit(1)")
     assert workshop.executor().run(workshop.job) == first
-
-
-def test_another_job_is_another_build(workshop: Workshop) -> None:
-    workshop.write(GOOD)
-    first = workshop.executor().run(workshop.job)
-    second = workshop.executor().run(sample_plan(profile="upstream").targets[0].job)
-    assert first.folder != second.folder
-    assert workshop.calls() == "ub"
 
 
 def test_another_model_goes_on_in_the_same_tree(workshop: Workshop) -> None:
@@ -170,14 +157,6 @@ def test_a_failure_shows_the_first_error_and_the_log(workshop: Workshop) -> None
     assert workshop.log.read_text().splitlines()[-1] == "a.cc:1:2: error: wrong"
     assert workshop.nothing_finished()
     assert workshop.calls() == "ub"
-
-
-def test_a_rerun_goes_on_in_the_same_folder(workshop: Workshop) -> None:
-    workshop.write("sys.exit(1)")
-    failed(workshop)
-    workshop.write(GOOD)
-    assert workshop.executor().run(workshop.job).library.is_file()
-    assert workshop.calls() == "ubub"
 
 
 def test_a_build_that_a_signal_ended_says_so(workshop: Workshop) -> None:
@@ -290,22 +269,6 @@ def test_a_compiler_cache_is_used_and_counted(workshop: Workshop) -> None:
     assert result.compiler_cache == CompilerCacheUse(hits=7, requests=9)
 
 
-@pytest.mark.parametrize("script", [None, "exit 2", "not-executable"])
-def test_a_build_without_a_cache_is_slow_not_wrong(workshop: Workshop, script: str | None) -> None:
-    """No ccache, one that fails, one that cannot be started: the compiler is called directly, and that is reported."""
-    program = workshop.folder / "tools" / "bin" / "ccache"
-    if script is None:
-        program.unlink()
-    elif script == "not-executable":
-        program.chmod(0o644)
-    else:
-        workshop.tool("ccache", script)
-    workshop.write(GOOD)
-    assert workshop.executor().run(workshop.job).compiler_cache is None
-    assert launchers(workshop) == ["", ""]
-    assert [note for note in workshop.notes if note.startswith("compiler cache: ")]
-
-
 def test_a_measurement_leaves_the_cache_alone(workshop: Workshop) -> None:
     workshop.tool("ccache", COUNTING)
     workshop.write(GOOD)
@@ -315,15 +278,6 @@ def test_a_measurement_leaves_the_cache_alone(workshop: Workshop) -> None:
     assert workshop.executor(cached=False).run(other).compiler_cache is None
     assert launchers(workshop) == ["", ""]
     assert not (workshop.folder / "asked").exists()
-
-
-@pytest.mark.parametrize("answer", ["exit 1", "echo", "echo '{}'", "echo null", "echo '[1]'"])
-def test_a_cache_that_cannot_count_does_not_spoil_the_build(workshop: Workshop, answer: str) -> None:
-    workshop.tool("ccache", f'if [ "$1" = --print-log-stats ]; then {answer}; fi')
-    workshop.write(GOOD)
-    result = workshop.executor().run(workshop.job)
-    assert result.library.is_file()
-    assert result.compiler_cache is None
 
 
 def test_programs_of_the_system_are_found_on_path(workshop: Workshop, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -529,17 +483,6 @@ def test_a_static_library_is_joined_from_what_the_link_took() -> None:
     assert not {"libcompiler_rt.a", "libc_nonshared.a", "libubsan_rt.a", "<internal>"} & set(names)
 
 
-def test_zig_joins_then_archives(job: BuildJob, paths: JobPaths) -> None:
-    joined = BINARIES / "joined.o"
-    zig(paths, f'echo "$@" >> {paths.build}/calls; [ "$1" = ar ] || cp {joined} {paths.build}/joined.o')
-    caught = refused(BinaryError, write_static_library, job, paths)
-    assert caught.code == "symbol-missing"  # the recorded object offers another name than the library
-    (call,) = (paths.build / "calls").read_text().splitlines()
-    assert call.startswith("ld.lld -r --gc-sections --force-group-allocation --strip-debug -u OrtGetApiBase -T ")
-    assert "/hooks/unreached.ld -o " in call
-    assert not (paths.build / "libonnxruntime.a").exists()
-
-
 def test_a_linker_that_fails_is_a_failed_build(job: BuildJob, paths: JobPaths) -> None:
     zig(paths, "echo 'ld.lld: error: no room' >&2; exit 1")
     caught = refused(BuildError, write_static_library, job, paths)
@@ -573,10 +516,6 @@ def test_there_is_always_one_job_and_never_more_than_cores(cores: int, memory: i
 
 def test_what_the_user_asks_for_is_done() -> None:
     assert choose_parallelism(64) == Parallelism(jobs=64, reason="as asked")
-
-
-def test_this_machine_allows_some_jobs() -> None:
-    assert choose_parallelism(None).jobs >= 1
 
 
 @pytest.mark.parametrize(("content", "limit"), [("4294967296\n", 4294967296), ("max\n", None), ("", None), ("0", None)])

@@ -6,8 +6,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 from fake_kernels import CONTRIB, CPU, TYPED, make_kernels
 from ortrim.buildspec.buildspec import AndroidSpec
@@ -18,7 +16,7 @@ from ortrim.compiling.workspace import JobPaths
 from ortrim.errors import StorageError
 from refusing import refused
 from sample_plans import MODELS, sample_plan, system_gcc
-from unit_samples import GEMM, INTERFACE, PROVIDER, SGEMM, UNITS
+from unit_samples import GEMM, INTERFACE, PROVIDER, SGEMM
 
 AWKWARD = ("plain", "a b", "a[1]", "a=b", "[==[a]=]", "$HOME", "a#b", 'a"b', "a\\b", "${sources}", "ü")
 """Folder names of users. A semicolon or a single bracket breaks every list of CMake, upstream's own too."""
@@ -92,13 +90,6 @@ def test_the_same_selection_keeps_its_time(plain: JobPaths) -> None:
     assert (plain.hooks / SELECTION).stat().st_mtime == 1
     write_selection(plain, [GEMM, SGEMM])
     assert (plain.hooks / SELECTION).stat().st_mtime > 1
-
-
-@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(units=st.lists(st.sampled_from(UNITS), unique=True))
-def test_any_units_are_listed_in_their_order(plain: JobPaths, units: list[str]) -> None:
-    write_selection(plain, units)
-    assert selection_of(plain)["ORTRIM_OMITTED"] == [plain.resolve(unit) for unit in units]
 
 
 def test_a_jobs_variant_is_what_its_index_must_have_been_made_with() -> None:

@@ -14,7 +14,6 @@ from ortrim.base.command import Completed, run
 from ortrim.buildspec.build_options import PAST_DRIVER, PROFILES
 from ortrim.buildspec.targets import CPUS, TARGETS, Architecture, minimum_glibc
 from ortrim.compiling.toolchains import (
-    ARITHMETIC,
     ARM64_FEATURES,
     RUNTIME_LICENCES,
     compiler_wrapper,
@@ -108,27 +107,6 @@ def test_armv7_gets_its_neon_from_the_floor(bench: Bench) -> None:
     words = bench.given(text_of("linux-armhf", "c++"), "-mfpu=neon", *AWKWARD, "-mfpu=neon")
     assert words[-len(AWKWARD) :] == list(AWKWARD)
     assert "-mfpu=neon" not in words
-
-
-@pytest.mark.parametrize(
-    ("target", "triple"),
-    [
-        ("linux-x64", "x86_64-linux-gnu.2.28"),
-        ("linux-arm64", "aarch64-linux-gnu.2.28"),
-        ("linux-armhf", "arm-linux-gnueabihf.2.28"),
-        ("linux-riscv64", "riscv64-linux-gnu.2.28"),
-        ("linux-arm64-musl", "aarch64-linux-musl"),
-    ],
-)
-def test_the_triple_is_zigs_word_for_the_target(bench: Bench, target: str, triple: str) -> None:
-    """Machine, C library with its version, and for ARMv7 the hard-float calling convention."""
-    assert bench.given(text_of(target, "cc"), *ORDINARY)[1:3] == ["-target", triple]
-
-
-def test_an_unknown_baseline_is_no_toolchain() -> None:
-    """Buildspecs are checked before; whoever comes another way is stopped all the same."""
-    with pytest.raises(KeyError, match="z80"):
-        text_of("linux-x64", "cc", "z80")
 
 
 def test_a_map_goes_to_its_own_file(bench: Bench) -> None:
@@ -327,15 +305,6 @@ def test_folding_reaches_the_linker(links: LinkingBench) -> None:
         *("compiler_rt.o", f"{links.libraries}/libcompiler_rt.a", f"{links.libraries}/libc.so.6"),
     ]
     assert list(links.work.iterdir()) == []
-
-
-def test_the_runtimes_arithmetic_comes_first(links: LinkingBench) -> None:
-    """By itself, from the very archive of the link; of its copies of the C library's functions none is asked for."""
-    links.call(PAST_DRIVER, "-Wl,--icf=all", *OBJECTS)
-    *_, words, _ = links.calls()
-    assert words[:4] == ["ld.lld", "-r", "--gc-sections", "--strip-debug"]
-    assert words[-3:] == [f"{links.libraries}/libcompiler_rt.a", "-o", "compiler_rt.o"]
-    assert [words[place + 1] for place, word in enumerate(words) if word == "-u"] == list(ARITHMETIC)
 
 
 def test_other_links_are_the_drivers(links: LinkingBench) -> None:

@@ -203,36 +203,6 @@ def test_many_faults_are_reported_by_the_first() -> None:
     assert refused(json.dumps(data)).why.startswith("units.0.needs.0:")
 
 
-json_values = st.recursive(
-    st.none()
-    | st.booleans()
-    | st.integers(-2, 9)
-    | st.floats()
-    | st.sampled_from(["", "a", "${sources}/a.cc", "${sources}/..", "ai.onnx:Add", "ortrim-units/1"])
-    | st.text(max_size=8),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(["needs", "path"]), inner, max_size=2),
-    max_leaves=5,
-)
-
-
-@st.composite
-def mutations(draw: st.DrawFn) -> str:
-    data = place = json.loads(TEXT)
-    while True:
-        step = draw(st.sampled_from(sorted(place)) if isinstance(place, dict) else st.integers(0, len(place) - 1))
-        if not place[step] or not isinstance(place[step], dict | list) or draw(st.booleans()):
-            break
-        place = place[step]
-    action = draw(st.sampled_from(["replace", "remove", "repeat"]))
-    if action == "replace":
-        place[step] = draw(json_values)
-    elif action == "remove":
-        del place[step]
-    elif isinstance(place, list):
-        place.insert(draw(st.integers(0, len(place))), place[step])
-    return json.dumps(data)
-
-
 def check_read_or_refused(text: str) -> None:
     try:
         index = read_index(text)
@@ -241,11 +211,6 @@ def check_read_or_refused(text: str) -> None:
         return
     assert read_index(render_index(index)) == index
     assert set(select_units(index, EVERYTHING)) <= {unit.path for unit in index.units}
-
-
-@given(mutations())
-def test_any_mutation_is_read_or_refused(text: str) -> None:
-    check_read_or_refused(text)
 
 
 @given(st.integers(0, len(TEXT)), st.integers(0, 20), st.text(max_size=5))

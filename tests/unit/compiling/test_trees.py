@@ -247,13 +247,6 @@ def test_trees_used_longest_ago_go() -> None:
     assert [tree for tree in trees if tree.exists()] == trees[3:]
 
 
-def test_few_trees_all_stay() -> None:
-    forget_old_trees()
-    trees = trees_of_ages(KEPT)
-    forget_old_trees()
-    assert all((tree / "out" / "object.o").is_file() for tree in trees)
-
-
 def test_use_makes_a_tree_young() -> None:
     mine = tree_of(JOB)
     os.utime(mine, (0, 0))
@@ -336,11 +329,6 @@ def test_an_object_is_named_by_its_source(paths: JobPaths) -> None:
     defined, undefined = SYMBOLS["add"]
     wanted = ObjectSymbols(unit="${sources}/onnxruntime/add.cc", defined=defined, undefined=undefined)
     assert read_objects(paths) == (wanted,)
-
-
-def test_a_tree_without_objects_has_none(paths: JobPaths) -> None:
-    describe(paths, "[]")
-    assert read_objects(paths) == ()
 
 
 def test_what_ninja_says_is_shown(paths: JobPaths, workshop: Workshop) -> None:

@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 
 import refusing
 from fake_kernels import AFTER, BEFORE, CONTRIB, CPU, TYPED, allowed, make_kernels, write_overrides
-from ortrim.base.files import FULL_DISK
 from ortrim.buildspec.buildspec import AndroidSpec, AppleSpec
 from ortrim.buildspec.targets import TARGETS
 from ortrim.compiling import upstream
@@ -106,13 +105,6 @@ def test_what_is_written_again_with_the_same_bytes_keeps_its_time(folder: Path) 
     assert times(folder) == {"types.inc": OLD, "deep/provider.cc": OLD}
 
 
-def test_the_time_is_restored_to_the_nanosecond(folder: Path) -> None:
-    os.utime(folder / "types.inc", ns=(123, 1_234_567_890_123_456_789))
-    with upstream.unchanged_files_keep_their_time(folder):
-        write(folder, {"types.inc": "float\n"})
-    assert (folder / "types.inc").stat().st_mtime_ns == 1_234_567_890_123_456_789
-
-
 def test_what_has_changed_is_new(folder: Path) -> None:
     with upstream.unchanged_files_keep_their_time(folder):
         write(folder, {"types.inc": "int64\n", "deep/provider.cc": "Add\n"})
@@ -126,12 +118,6 @@ def test_new_files_are_new_and_missing_ones_stay_away(folder: Path) -> None:
     found = times(folder)
     assert set(found) == {"deep/types.inc", "empty"}
     assert min(found.values()) > OLD
-
-
-def test_what_is_left_untouched_stays_as_it_is(folder: Path) -> None:
-    with upstream.unchanged_files_keep_their_time(folder):
-        pass
-    assert times(folder) == {"types.inc": OLD, "deep/provider.cc": OLD}
 
 
 def test_a_first_configuration_has_nothing_to_keep(tmp_path: Path) -> None:
@@ -191,10 +177,6 @@ def test_a_killed_compiler_gets_advice_about_memory() -> None:
     error = upstream.first_error((DATA / "killed.log").read_text().splitlines())
     assert error.splitlines()[1] == "Killed"
     assert "--jobs 1" in upstream.remedy(error)
-
-
-def test_a_full_disk_can_be_told() -> None:
-    assert FULL_DISK[0] in upstream.first_error((DATA / "disk-full.log").read_text().splitlines())
 
 
 def test_an_error_of_zig_itself_is_recognised() -> None:
@@ -358,12 +340,6 @@ def test_an_operator_of_any_domain_is_recognised_by_its_name(paths: JobPaths) ->
     write_overrides(paths, [allowed("Pow", domain="kMSDomain"), allowed("Gelu", domain="kMSDomain")])
     upstream.write_type_control(paths, upstream.typed_units(paths))
     assert lines_of(paths, ARITHMETIC) == [allowed("Pow", domain="kMSDomain")]
-
-
-def test_types_that_are_allowed_globally_are_everybodys(paths: JobPaths) -> None:
-    write_overrides(paths, [GLOBAL])
-    upstream.write_type_control(paths, upstream.typed_units(paths))
-    assert [lines_of(paths, name) for name in TYPED] == [[GLOBAL]] * len(TYPED)
 
 
 def test_no_two_units_share_a_folder(paths: JobPaths) -> None:

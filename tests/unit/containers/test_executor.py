@@ -324,13 +324,6 @@ def test_a_runner_that_links_an_archive_sees_its_folder(workshop: Workshop, dock
     assert mounted(docker.calls("run")[-1])[str(cache_folder("builds") / ("f" * 20))] is False
 
 
-def test_a_runner_that_does_not_compile_shows_the_error(workshop: Workshop, docker: FakeEngine) -> None:
-    caught = refused(
-        BuildError, executor(workshop).run_runner, compiler(workshop, 'echo "runner.c:3:1: error: no" >&2; exit 1')
-    )
-    assert caught.why == "runner.c:3:1: error: no"
-
-
 ZIG = sample_plan().targets[0].job.toolchain
 NDK = ndk_toolchain(TARGETS["android-arm64-v8a"], 24, VERSION)
 PINNED = 'reference = "{name}:1"\ndigest = "sha256:{digest}"\n'
@@ -548,14 +541,6 @@ def test_what_a_killed_build_of_the_same_image_left_is_removed_first(
     assert words[-1].startswith("build ")
 
 
-def test_the_digest_of_a_pulled_image_is_the_registrys(docker: FakeEngine) -> None:
-    digest = f"sha256:{'a' * 64}"
-    program = docker.home / "bin" / "docker"
-    program.write_text(f"#!/bin/sh\necho python@{digest}\n")
-    usable = UsableEngine(engine=DOCKER, version="28", rootless=False)
-    assert pulled_digest(usable, "python:3.13") == digest
-
-
 @pytest.mark.parametrize("answer", ["", "<none>", "sha256:abc", f"sha256:{'A' * 64}"])
 def test_an_image_without_a_digest_is_refused(docker: FakeEngine, answer: str) -> None:
     program = docker.home / "bin" / "docker"
@@ -646,16 +631,6 @@ def test_a_command_that_does_not_exist_ends_as_in_a_shell(usable: UsableEngine) 
     lines: list[str] = []
     assert run_words(usable, lines.append, "/does/not/exist") == 127
     assert "/does/not/exist" in lines[-1]
-
-
-def test_an_interruption_removes_the_container(usable: UsableEngine, docker: FakeEngine) -> None:
-    def interrupt(_: str) -> None:
-        raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        run_words(usable, interrupt, "/bin/sh", "-c", "echo started; sleep 60")
-    assert docker.calls("rm")
-    assert folders() == []
 
 
 def test_a_container_that_cannot_be_removed_spoils_nothing(usable: UsableEngine, docker: FakeEngine) -> None:

@@ -171,10 +171,6 @@ def test_tools_are_listed_with_versions() -> None:
     assert versions["cmake"].startswith("3.31.")
 
 
-def test_unknown_converter_is_none() -> None:
-    assert shipped.converter_requirements("0.0.0") is None
-
-
 @pytest.mark.parametrize(
     ("abi", "library", "symbol", "level"),
     [

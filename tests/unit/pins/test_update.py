@@ -11,8 +11,6 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from fake_engine import FakeEngine, fake_engine
 from ortrim.base.command import Completed
@@ -75,12 +73,6 @@ def test_an_ndk_that_is_not_known_is_left_out() -> None:
 @pytest.mark.parametrize("text", ["1.22", "1.22.0-rc1", "v1.22.0", "1.22.0.1", "", "1.2.x", "1.22.0\n", "99999.0.0"])
 def test_what_is_no_release_has_no_number(text: str) -> None:
     assert release_number(text) is None
-
-
-@given(st.text())
-def test_any_text_has_a_number_or_none(text: str) -> None:
-    number = release_number(text)
-    assert number is None or len(number) == 3
 
 
 def test_the_ndk_is_upstreams_own() -> None:

@@ -1,7 +1,6 @@
 """Plans: golden ones beside this file, what changes them, and which targets are selected."""
 
 import difflib
-import json
 import os
 import re
 from collections.abc import Iterator
@@ -129,11 +128,6 @@ def test_a_budget_of_a_target_replaces_the_buildspecs() -> None:
     targets = (TargetSpec(id="linux-x64", budgets=Budgets(library_bytes=7)),)
     plan = sample_plan(targets=targets, budgets=Budgets(library_bytes=9, load_ms=3.0))
     assert plan.targets[0].budgets == Budgets(library_bytes=7, load_ms=3.0)
-
-
-def test_a_plan_is_json_with_its_schema() -> None:
-    """Programs that read plans can tell which version they read."""
-    assert json.loads(to_json(sample_plan()))["schema"] == "ortrim-plan/1"
 
 
 HOST = TARGETS["linux-x64"]

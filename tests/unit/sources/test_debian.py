@@ -450,13 +450,6 @@ def test_no_apt_here_apt_packages(mirror_apt_packages: Path, monkeypatch: pytest
     assert "devices other than qemu" in error.hint
 
 
-def test_no_mirror_configured_apt_packages(mirror_apt_packages: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(debian, "host_mirrors", lambda _: [])
-    with pytest.raises(SourcesError) as caught:
-        fetch_packages(PackageRequest(names=("libc6",), suite="trixie", architecture="arm64"), lambda *_: None)
-    assert caught.value.code == "apt-no-sources"
-
-
 def test_what_accepting_raises_is_passed_on(mirror_apt_packages: Path) -> None:
     """A package that cannot be unpacked leaves nothing behind either."""
     offer(mirror_apt_packages, "one", libc6=b"c")

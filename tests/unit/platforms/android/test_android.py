@@ -33,21 +33,6 @@ def linker_flags(planned: BuildJob) -> list[str]:
     return flags.partition("=")[2].split()
 
 
-def following(planned: BuildJob, flag: str) -> str:
-    return planned.arguments[planned.arguments.index(flag) + 1]
-
-
-@pytest.mark.parametrize("target", ANDROID)
-def test_every_abi_is_named_as_the_ndk_names_it(target: str) -> None:
-    """The target's name holds it, and the level and the NDK stand beside it; there is no SDK, which nothing reads."""
-    planned = job(target)
-    assert "--android" in planned.arguments
-    assert following(planned, "--android_abi") == target.removeprefix("android-")
-    assert following(planned, "--android_api") == "24"
-    assert {following(planned, flag) for flag in ("--android_ndk_path", "--android_sdk_path")} == {"${ndk}"}
-    assert not [word for word in planned.arguments if word.startswith("CMAKE_SYSTEM")]
-
-
 @pytest.mark.parametrize("target", ANDROID)
 @pytest.mark.parametrize("profile", ["balanced", "upstream"])
 def test_pages_of_16_kilobytes_always(target: str, profile: str) -> None:
@@ -100,12 +85,6 @@ def test_a_linker_that_compiles_emulates_threads_variables(api: int, profile: st
     """Older loaders have none. CMake's files give the linker no `-flto`, by which clang's driver would say so."""
     flags = linker_flags(job(options=AndroidSpec(api=api), profile=profile))
     assert ("-Wl,-mllvm,-emulated-tls" in flags) == emulated
-
-
-@pytest.mark.parametrize("target", ANDROID)
-def test_cortex_a53_gets_what_clang_has_for_it(target: str) -> None:
-    """A processor of most cheap phones mistakes a sequence of instructions."""
-    assert (ERRATUM in linker_flags(job(target))) == ("arm64" in target)
 
 
 def test_only_exceptions_have_unwind_tables_loaded() -> None:
@@ -162,11 +141,6 @@ def test_other_libraries_of_the_package_are_linked_alike() -> None:
     planned = job(options=AndroidSpec(api=30))
     assert set(jni.linker_flags(planned)) < set(linker_flags(planned))
     assert {*PAGES, "-Wl,-z,noexecstack", "-Wl,--build-id=sha1"} <= set(jni.linker_flags(planned))
-
-
-def test_the_runner_asks_for_no_library_that_bionic_lacks() -> None:
-    """There is no libpthread on Android."""
-    assert "-lpthread" not in sample_plan("android-x86").targets[0].runner.arguments
 
 
 def planned_together(*stls: Literal["c++_static", "c++_shared"]) -> AssemblyJob | None:

@@ -14,7 +14,6 @@ from ortrim.compiling.plan import BuildJob, digest
 from ortrim.compiling.upstream_arguments import BUILD_ID, DEFINITIONS, RUNNER_SOURCES, compiled_sources
 from ortrim.pins.runtime import SourcePin
 from ortrim.platforms import BY_SYSTEM, LINUX
-from ortrim.platforms.linux.arguments import PROCESSOR
 from sample_plans import FOREST, OPERATORS, SOURCES, sample_plan, system_gcc
 
 
@@ -46,14 +45,6 @@ def test_every_definition_is_one_definition() -> None:
         assert value
         assert " " not in definition
     assert len({definition.partition("=")[0] for definition in DEFINITIONS}) == len(DEFINITIONS)
-
-
-@pytest.mark.parametrize("target", [name for name in TARGETS if name.startswith("linux-")])
-def test_every_target_names_its_system_so_that_every_host_has_the_same_plan(target: str) -> None:
-    """CMake has to be told of a processor that is not the host's, and of the host's too: plans know no host."""
-    arguments = job(target=target).arguments
-    assert "CMAKE_SYSTEM_NAME=Linux" in arguments
-    assert f"CMAKE_SYSTEM_PROCESSOR={PROCESSOR[TARGETS[target].architecture]}" in arguments
 
 
 def test_a_compiler_of_the_system_is_asked_by_cmake_what_it_compiles_for() -> None:
@@ -91,13 +82,6 @@ def test_the_runner_of_a_static_library_is_the_program_that_links_it(target: str
     assert ("-static" in static.runner.arguments) == (target == "linux-arm64-musl")
     assert shared.runner.links == ""
     assert not {"-DORTRIM_LINKED", "${archive}", "-static"} & set(shared.runner.arguments)
-
-
-@pytest.mark.parametrize("target", sorted(TARGETS))
-def test_the_runner_of_a_shared_library_can_open_it(target: str) -> None:
-    """On musl a static program opens no library, and zig makes one unless told not to."""
-    words = set(sample_plan(target).targets[0].runner.arguments)
-    assert ("-dynamic" in words) == target.endswith("-musl")
 
 
 def test_a_target_says_its_own_linkage_or_takes_the_buildspecs() -> None:

@@ -10,7 +10,7 @@ from ortrim.base.console import Console
 from ortrim.base.files import sha256_of
 from ortrim.cli.options import demo_spec
 from ortrim.compiling.container_engines import ContainerOptions
-from ortrim.compiling.containers import places_in_containers
+from ortrim.compiling.containers import environments_in_containers
 from ortrim.compiling.plan import digest
 from ortrim.pipeline.building import executor_for
 from ortrim.planning.planned import planned_for
@@ -39,7 +39,7 @@ def test_the_demos_library_built_in_a_container_is_the_native_one(tmp_path: Path
     with container_storage(tmp_path / "containers"), console.step("in a container") as step:
         executor = replace(executor_for(planned, target, request, step), log=tmp_path / "build.log")
         options, images = ContainerOptions(engine="buildah"), LINUX.images()
-        inside = replace(executor, place=places_in_containers(options, images)).run(target.job)
+        inside = replace(executor, execution=environments_in_containers(options, images)).run(target.job)
         assert inside.folder.name == digest(target.job)[:20]
         assert inside.folder.is_relative_to(tmp_path / "containers")
         assert inside.compiler_cache is not None

@@ -23,9 +23,9 @@ from ortrim.compiling.container_engines import ContainerOptions, Mount, UsableEn
 from ortrim.compiling.containers import (
     ImageRecipe,
     build_image,
-    container_place,
+    container_environment,
+    environments_in_containers,
     image_label,
-    places_in_containers,
     ready_image,
     remove_leftovers,
     run_in,
@@ -112,7 +112,7 @@ def eventually(condition: Callable[[], object]) -> bool:
 
 def in_container(native: Executor, ready: Ready) -> Executor:
     options = ContainerOptions(engine=ready.usable.name)
-    return replace(native, place=places_in_containers(options, LINUX.images()))
+    return replace(native, execution=environments_in_containers(options, LINUX.images()))
 
 
 def test_the_runner_compiled_in_a_container_is_the_native_one(ready: Ready, tmp_path: Path) -> None:
@@ -393,6 +393,6 @@ def test_a_full_disk_is_reported_as_one(tmp_path: Path) -> None:
 def test_a_place_needs_no_engine_named(ready: Ready) -> None:
     """Without `--engine` the first that works is taken; those that are there and do not work are told of."""
     notes: list[str] = []
-    place = container_place(zig_image(notes.append), ContainerOptions(), notes.append)
+    place = container_environment(zig_image(notes.append), ContainerOptions(), notes.append)
     assert place.usable.name in {"docker", "podman", "buildah"}
     assert notes[-1].startswith(f"in {place.image} with {place.usable.name} ")

@@ -420,26 +420,26 @@ def _caches(environment: Mapping[str, str], own: Path) -> Iterator[Path]:
         yield Path(environment[CONFIGURATION]).parent
 
 
-Opener = Callable[[Toolchain, Callable[[str], None]], "ContainerPlace"]
-"""What opens the place where a toolchain's programs run, and notes what that takes."""
+Opener = Callable[[Toolchain, Callable[[str], None]], "ContainerEnvironment"]
+"""What opens the container in which a toolchain's programs run, and notes what that takes."""
 
 
-def places_in_containers(options: engines.ContainerOptions, images: Images) -> Opener:
+def environments_in_containers(options: engines.ContainerOptions, images: Images) -> Opener:
     """Return what opens, for executors, the container in which a toolchain's programs run: once for each toolchain."""
-    opened: dict[Toolchain, ContainerPlace] = {}
+    opened: dict[Toolchain, ContainerEnvironment] = {}
 
-    def place(toolchain: Toolchain, on_note: Callable[[str], None]) -> ContainerPlace:
+    def environment(toolchain: Toolchain, on_note: Callable[[str], None]) -> ContainerEnvironment:
         if toolchain not in opened:
-            found = container_place(images.image_recipe(toolchain, on_note), options, on_note)
+            found = container_environment(images.image_recipe(toolchain, on_note), options, on_note)
             opened[toolchain] = replace(found, folders=images.image_folders(toolchain))
         return opened[toolchain]
 
-    return place
+    return environment
 
 
 @dataclass(frozen=True, kw_only=True)
-class ContainerPlace(ExecutionEnvironment):
-    """A place that starts a container for each program; trees know the Python of its image, which CMake finds."""
+class ContainerEnvironment(ExecutionEnvironment):
+    """Starts a container for each program; trees know the Python of its image, which CMake finds."""
 
     usable: engines.UsableEngine
     image: str
@@ -469,10 +469,10 @@ class ContainerPlace(ExecutionEnvironment):
         )
 
 
-def container_place(
+def container_environment(
     recipe: ImageRecipe, options: engines.ContainerOptions, on_note: Callable[[str], None]
-) -> ContainerPlace:
-    """Return a place in an image, with the requested engine or the first that builds it and starts a command in it."""
+) -> ContainerEnvironment:
+    """Return what runs in an image by the requested engine or the first that builds it and starts a command in it."""
 
     def attempt(usable: engines.UsableEngine) -> None:
         for name in remove_leftovers(usable):
@@ -482,7 +482,7 @@ def container_place(
 
     usable = engines.first_that_works(options.engine, attempt, on_note)
     on_note(f"in {recipe.tag} with {usable.name} {usable.version}")
-    return ContainerPlace(
+    return ContainerEnvironment(
         usable=usable,
         image=recipe.tag,
         options=options,

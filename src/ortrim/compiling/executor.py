@@ -35,9 +35,9 @@ LAUNCHERS: Final = {"C": "launch-cc", "CXX": "launch-c++"}
 class Executor:
     """Builds, and says how far it is to whoever made it.
 
-    Results lie in the user's cache by the job's digest. The log is written to `log` meanwhile. `place` opens where a
-    toolchain's programs run, once there is something to compile. For measurements, `pruned=False` compiles every file
-    as upstream does, and `cached=False` leaves the compiler cache alone; neither changes the library.
+    Results lie in the user's cache by the job's digest. The log is written to `log` meanwhile. `execution` opens what a
+    toolchain's programs run in, once there is something to compile. For measurements, `pruned=False` compiles every
+    file as upstream does, and `cached=False` leaves the compiler cache alone; neither changes the library.
     """
 
     inputs: BuildInputs
@@ -47,7 +47,7 @@ class Executor:
     on_note: Callable[[str], None]
     pruned: bool = True
     cached: bool = True
-    place: Callable[[Toolchain, Callable[[str], None]], ExecutionEnvironment] = lambda *_: LOCAL
+    execution: Callable[[Toolchain, Callable[[str], None]], ExecutionEnvironment] = lambda *_: LOCAL
 
     def run(self, job: BuildJob) -> JobResult:
         """Build a job, or return what was built of it before."""
@@ -58,11 +58,11 @@ class Executor:
                 with self.on_tree(job) as selective:
                     outcome, units = selective.compile_needed() if self.pruned else (selective.compile_all(), None)
                     require_success(job, selective.without_unreached(outcome), self.log)
-                    paths, place = selective.upstream.paths, selective.upstream.place
-                    finish(job, paths, place)
+                    paths, execution = selective.upstream.paths, selective.upstream.execution
+                    finish(job, paths, execution)
                     self.inputs.finish(job, paths)
                     if job.linkage == "static" and job.toolchain.kind == "zig":
-                        write_static_library(job, paths, place)
+                        write_static_library(job, paths, execution)
                     workspace.collect(job, paths, destination, self.log)
                     left_out = selective.mechanisms.remarks
                     use = selective.cache.use() if selective.cache else None
@@ -76,14 +76,10 @@ class Executor:
     def run_runner(self, job: RunnerJob) -> Path:
         """Compile a runner, or return what was compiled before."""
 
-        def make(paths: JobPaths, place: ExecutionEnvironment) -> tuple[Path, ...]:
+        def make(paths: JobPaths, execution: ExecutionEnvironment) -> tuple[Path, ...]:
             paths = replace(paths, archive=workspace.linked_archive(job))
-            code, lines = place.run(
-                (str(paths.wrappers / "cc"), *paths.resolve_all(job.arguments)),
-                paths=paths,
-                cwd=paths.build,
-                environment=workspace.job_environment(paths, job.toolchain),
-            )
+            words = (str(paths.wrappers / "cc"), *paths.resolve_all(job.arguments))
+            code, lines = execution.run(words, paths=paths, toolchain=job.toolchain)
             if code != 0:
                 raise _build_failed(f"runner for {job.target.identifier}", first_error(lines), "", code)
             return (paths.build / RUNNER,)
@@ -97,15 +93,15 @@ class Executor:
     ) -> None:
         """Have in a folder of the cache what `make` compiles with a toolchain, unless it is there.
 
-        `make` is given a workspace, and the place where its programs run, and returns the files to be kept.
+        `make` is given a workspace, and where its programs run, and returns the files to be kept.
         """
         with cached(folder) as destination:
             if destination:
                 # Not in the system's temporary folder, from which programs may not be allowed to run.
-                work, place = destination / "work", self.place(toolchain, self.on_note)
+                work, execution = destination / "work", self.execution(toolchain, self.on_note)
                 with workspace.shared_zig(toolchain) as zig:
-                    paths = workspace.prepare_workspace(work, self.inputs, toolchain, zig=zig, place=place)
-                    made = tuple(make(paths, place))
+                    paths = workspace.prepare_workspace(work, self.inputs, toolchain, zig=zig, execution=execution)
+                    made = tuple(make(paths, execution))
                 for file in made:
                     file.rename(destination / file.name)
                 shutil.rmtree(work)
@@ -113,10 +109,10 @@ class Executor:
     @contextmanager
     def on_tree(self, job: BuildJob) -> Iterator[SelectiveBuild]:
         """Hold the build tree of a job, alone, ready to compile in; it survives an interruption and is kept."""
-        place = self.place(job.toolchain, self.on_note)
+        execution = self.execution(job.toolchain, self.on_note)
         folders = self.inputs.sources, self.inputs.tools
         workspace.require_past(*folders)
-        with workspace.build_tree(job, self._say_that_it_waits, place.apart, self.on_note) as tree:
+        with workspace.build_tree(job, self._say_that_it_waits, execution.apart, self.on_note) as tree:
             workspace.empty_unless_made_of(tree.path, *folders)
             if not (tree.path / "out").exists():
                 require_space(tree.path, TREE_BYTES, "building")
@@ -127,15 +123,15 @@ class Executor:
 
             with workspace.own_zig(tree.path, job.toolchain):
                 paths = workspace.prepare_workspace(
-                    tree.path, self.inputs, job.toolchain, job.operator_config, place=place
+                    tree.path, self.inputs, job.toolchain, job.operator_config, execution=execution
                 )
                 if not (paths.configured / CONFIGURED).exists():
                     require_known(job, paths.sources / "onnxruntime", paths.tools)
                 forget_unreached(paths, job)
                 kept, bases = cache_folder("compiler"), (tree.path, *folders)
-                ready = compiler_cache(paths.tools / "bin", kept, bases, self.on_note, stores=place.reaches_stores)
+                ready = compiler_cache(paths.tools / "bin", kept, bases, self.on_note, stores=execution.reaches_stores)
                 with ready if self.cached else nullcontext() as cache:
-                    upstream = self._upstream(job, paths, cache, place, on_step)
+                    upstream = self._upstream(job, paths, cache, execution, on_step)
                     yield SelectiveBuild(job=job, upstream=upstream, cache=cache, on_note=self.on_note)
 
     def _upstream(
@@ -143,7 +139,7 @@ class Executor:
         job: BuildJob,
         paths: JobPaths,
         cache: CompilerCache | None,
-        place: ExecutionEnvironment,
+        execution: ExecutionEnvironment,
         on_step: CompileProgress,
     ) -> Upstream:
         with storage_errors(self.log):
@@ -157,7 +153,7 @@ class Executor:
             environment=workspace.job_environment(paths, job.toolchain) | dict(cache.environment if cache else {}),
             log=self.log,
             on_progress=on_step,
-            place=place,
+            execution=execution,
         )
 
     def _say_that_it_waits(self) -> None:
@@ -179,11 +175,10 @@ def _launcher_definitions(toolchain: Toolchain, paths: JobPaths, cache: Compiler
     return ("--cmake_extra_defines", *definitions)
 
 
-def finish(job: BuildJob, paths: JobPaths, place: ExecutionEnvironment = LOCAL) -> None:
+def finish(job: BuildJob, paths: JobPaths, execution: ExecutionEnvironment = LOCAL) -> None:
     """Run a job's finishing commands in its build folder."""
-    environment = workspace.job_environment(paths, job.toolchain)
     for command in job.finishing:
-        code, lines = place.run(paths.resolve_all(command), paths=paths, cwd=paths.build, environment=environment)
+        code, lines = execution.run(paths.resolve_all(command), paths=paths, toolchain=job.toolchain)
         if code != 0:
             why = first_error(lines)
             what = f"a step after the build failed: {' '.join(command)}"
@@ -210,7 +205,7 @@ OF_EVERY_LINKER: Final = re.compile(r"lib(compiler_rt|ubsan_rt|c_nonshared|c)\.a
 """What the application's own compiler brings: its runtime and its C library. Two copies of these would be at odds."""
 
 
-def write_static_library(job: BuildJob, paths: JobPaths, place: ExecutionEnvironment = LOCAL) -> None:
+def write_static_library(job: BuildJob, paths: JobPaths, execution: ExecutionEnvironment = LOCAL) -> None:
     """Make `libonnxruntime.a` in the build folder from what the shared library was linked from.
 
     Its one object holds the same sections with the C++ library, without the C library and the compiler's runtime;
@@ -221,12 +216,12 @@ def write_static_library(job: BuildJob, paths: JobPaths, place: ExecutionEnviron
     roots = tuple(word for name in exported for word in ("-u", name))
     script = ("-T", str(paths.hooks / workspace.UNREACHED)) if job.build_options.dead_kernel_elimination else ()
     linking = ("-r", "--gc-sections", "--force-group-allocation", "--strip-debug", *roots, *script)
-    _zig(job, paths, place, "ld.lld", *linking, "-o", str(joined), *linked_files(paths.link_map))
+    _zig(job, paths, execution, "ld.lld", *linking, "-o", str(joined), *linked_files(paths.link_map))
     with storage_errors(hidden):
         hidden.write_bytes(hide_symbols(joined.read_bytes(), frozenset(exported), str(joined)))
         joined.unlink()
         (paths.build / ARCHIVE).unlink(missing_ok=True)
-    _zig(job, paths, place, "ar", "rcsD", str(paths.build / ARCHIVE), str(hidden))
+    _zig(job, paths, execution, "ar", "rcsD", str(paths.build / ARCHIVE), str(hidden))
 
 
 def linked_files(link_map: Path) -> tuple[str, ...]:
@@ -243,11 +238,10 @@ def linked_files(link_map: Path) -> tuple[str, ...]:
     return tuple(sorted(own, key=lambda file: file.endswith(".a")))
 
 
-def _zig(job: BuildJob, paths: JobPaths, place: ExecutionEnvironment, *arguments: str) -> None:
+def _zig(job: BuildJob, paths: JobPaths, execution: ExecutionEnvironment, *arguments: str) -> None:
     """Run a tool of the pinned toolchain where the map's relative paths begin."""
     command = (str(paths.tools / "ziglang" / "zig"), *arguments)
-    environment = workspace.job_environment(paths, job.toolchain)
-    code, lines = place.run(command, paths=paths, cwd=paths.configured, environment=environment)
+    code, lines = execution.run(command, paths=paths, toolchain=job.toolchain, cwd=paths.configured)
     if code != 0:
         what = f"the static library cannot be made: zig {arguments[0]} failed"
         hint = "the shared library was built: report this, and use linkage = 'shared' for now"

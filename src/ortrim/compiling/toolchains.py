@@ -243,13 +243,13 @@ def zig_toolchain(target: Target, minimum_glibc: str, version: str, cpu: str | N
 class Sysroot:
     """A C library in place of zig's own, if it has one: what pins it, where a job has it, and how zig is told so.
 
-    `place` is symbolic; `preparing` is what a wrapper does first, and `libraries` are the words for those that are
-    wanted beside the C library, both in shell syntax. `calls` are what zig's C++ library calls of the compiler's
-    runtime, beside arithmetic.
+    `variable` is of the environment, its value a symbolic path; `preparing` is what a wrapper does first, and
+    `libraries` are the words for those that are wanted beside the C library, both in shell syntax. `calls` are what
+    zig's C++ library calls of the compiler's runtime, beside arithmetic.
     """
 
     identity: str
-    place: tuple[str, str]
+    variable: tuple[str, str]
     preparing: str
     libraries: str = ""
     calls: tuple[str, ...] = ()
@@ -295,7 +295,7 @@ def zig_for(
         triple=triple,
         environment=(
             *((name, "${tools}/ziglang/zig") for name in COMPILER_VARIABLES),
-            *((sysroot.place,) if sysroot else ()),
+            *((sysroot.variable,) if sysroot else ()),
         ),
         wrappers=(
             ("cc", compiler_wrapper(identity, cc, rewrites, quick_trials=quick, preparing=preparing)),

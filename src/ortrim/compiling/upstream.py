@@ -157,7 +157,7 @@ class Upstream:
     environment: Mapping[str, str]
     log: Path
     on_progress: CompileProgress
-    place: ExecutionEnvironment = LOCAL
+    execution: ExecutionEnvironment = LOCAL
 
     def compile(self, configured: Callable[[], None]) -> "CompileOutcome":
         """Configure the tree and make the library, or stop at the first error; `configured` is called in between."""
@@ -175,7 +175,7 @@ class Upstream:
 
     def _run(self, phase: str) -> "CompileOutcome":
         script = self.paths.sources / "onnxruntime" / "tools" / "ci_build" / "build.py"
-        command = (*self.place.python, str(script), phase, *self.arguments)
+        command = (*self.execution.python, str(script), phase, *self.arguments)
         lines: list[str] = []
         with self.log.open("a", buffering=1, encoding="utf-8") as log:
 
@@ -185,7 +185,7 @@ class Upstream:
                 if step := ninja_step(line):
                     self.on_progress(*step)
 
-            code = self.place.stream(
+            code = self.execution.stream(
                 command, on_line, paths=self.paths, cwd=self.paths.build, environment=self.environment
             )
         return CompileOutcome(code=code, lines=tuple(lines))

@@ -101,12 +101,12 @@ class ExecutionEnvironment:
         return stream(words, on_line, cwd=cwd, environment=environment)
 
     def run(
-        self, words: Sequence[str], *, paths: JobPaths, cwd: Path, environment: Mapping[str, str]
-    ) -> tuple[int, tuple[str, ...]]:
-        """Run a program of a job to its end; return its exit code and output."""
+        self, words: Sequence[str], *, paths: JobPaths, toolchain: Toolchain, cwd: Path | None = None
+    ) -> tuple[int, list[str]]:
+        """Run a program of a job to its end, in the build folder unless in another; return its exit code and output."""
         lines: list[str] = []
-        code = self.stream(words, lines.append, paths=paths, cwd=cwd, environment=environment)
-        return code, tuple(lines)
+        environment = job_environment(paths, toolchain)
+        return self.stream(words, lines.append, paths=paths, cwd=cwd or paths.build, environment=environment), lines
 
 
 LOCAL: Final = ExecutionEnvironment()
@@ -139,7 +139,7 @@ def prepare_workspace(
     operator_config: str = "",
     *,
     zig: Path | None = None,
-    place: ExecutionEnvironment = LOCAL,
+    execution: ExecutionEnvironment = LOCAL,
 ) -> JobPaths:
     """Make the folders and small files of a job's workspace, or make them anew, and return where they are.
 
@@ -154,7 +154,7 @@ def prepare_workspace(
         config=work / "operators.config",
         runner=inputs.runner,
         hooks=work / "hooks",
-        **(inputs.installed(toolchain, inputs.sdk) if place.folders is None else place.folders),
+        **(inputs.installed(toolchain, inputs.sdk) if execution.folders is None else execution.folders),
     )
     for folder in (paths.wrappers, paths.build, paths.zig):
         folder.mkdir(parents=True, exist_ok=True)

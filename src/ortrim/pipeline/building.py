@@ -11,7 +11,7 @@ from ortrim.base.files import require_space, require_writable, shipped_folder
 from ortrim.base.scripts import packages_folder
 from ortrim.compiling import workspace
 from ortrim.compiling.container_engines import ContainerOptions
-from ortrim.compiling.containers import Opener, places_in_containers
+from ortrim.compiling.containers import Opener, environments_in_containers
 from ortrim.compiling.executor import TREE_BYTES, Executor
 from ortrim.compiling.plan import AssemblyJob, BuildJob, BuildPlan, JobResult, PlannedTarget
 from ortrim.compiling.toolchains import LLVM, RUNTIME_LICENCES, libcxx_version
@@ -234,12 +234,12 @@ def executor_for(planned: Planned, target: PlannedTarget, request: Request, step
     sources = sound_sources(planned.sources, step.note)
     platform = platform_of(target.job.target)
     native = native_executor(sources, log, step, platform, jobs=request.jobs, ndk=request.ndk)
-    return native if request.container is None else replace(native, place=_containers(request.container, platform))
+    return native if request.container is None else replace(native, execution=_containers(request.container, platform))
 
 
 @cache  # A container's image is made, and its engine tried, once for all that is compiled in it.
 def _containers(options: ContainerOptions, platform: Platform) -> Opener:
-    return places_in_containers(options, platform.images())
+    return environments_in_containers(options, platform.images())
 
 
 def native_executor(

@@ -29,11 +29,11 @@ from ortrim.compiling.containers import (
     ImageRecipe,
     Images,
     build_image,
+    environments_in_containers,
     image_exists,
     image_label,
     own_folder,
     owner,
-    places_in_containers,
     pulled_digest,
     ready_image,
     remove_leftovers,
@@ -80,7 +80,7 @@ def docker(workshop: Workshop, monkeypatch: pytest.MonkeyPatch) -> FakeEngine:
 
 def executor(workshop: Workshop, platform: Platform = LINUX, /, **options: object) -> Executor:
     given = ContainerOptions(**options)  # type: ignore[arg-type]
-    return replace(workshop.executor(), place=places_in_containers(given, platform.images()))
+    return replace(workshop.executor(), execution=environments_in_containers(given, platform.images()))
 
 
 def tree(workshop: Workshop) -> Path:

@@ -33,9 +33,9 @@ def test_a_request_says_where_its_targets_are_built(stages: Stages) -> None:
     with stages.console.step("build") as step:
         native = executor_for(planned, target, request, step)
         contained = executor_for(planned, target, replace(request, container=options), step)
-    assert replace(contained, place=native.place) == native
-    assert contained.place != native.place
-    assert native.place(target.job.toolchain, step.note) == LOCAL
+    assert replace(contained, execution=native.execution) == native
+    assert contained.execution != native.execution
+    assert native.execution(target.job.toolchain, step.note) == LOCAL
     assert native.log.is_absolute()
 
 

@@ -205,7 +205,7 @@ def zig_android_toolchain(target: Target, api: int, version: str) -> Toolchain:
     driver = re.sub(r"\b(TRIPLE|CLANG|LIBCXX)\b", lambda found: words[found[0]], DRIVER)
     sysroot = Sysroot(
         identity=f"bionic {bionic_pin().commit[:12]}",
-        place=("ORTRIM_BIONIC", "${bionic}"),
+        variable=("ORTRIM_BIONIC", "${bionic}"),
         preparing=LIBC_FILE.replace("LINES", lines),
         libraries='-L"$ORTRIM_BIONIC/lib" -llog',
         calls=ATOMIC if target.architecture is Architecture.ARM64 else (),

@@ -17,7 +17,7 @@ from ortrim.buildspec.build_options import PAST_DRIVER
 from ortrim.buildspec.targets import Architecture
 from ortrim.compiling.plan import AndroidBuild, BuildJob, JobResult, digest
 from ortrim.compiling.upstream import first_error, remedy
-from ortrim.compiling.workspace import ExecutionEnvironment, JobPaths, job_environment
+from ortrim.compiling.workspace import ExecutionEnvironment, JobPaths
 from ortrim.errors import BuildError, StorageError, ToolError
 
 if TYPE_CHECKING:
@@ -224,9 +224,9 @@ def build_jni_library(job: BuildJob, result: JobResult, executor: "Executor", jd
     Its Java is compiled on this machine, wherever the executor's programs run.
     """
 
-    def make(paths: JobPaths, place: ExecutionEnvironment) -> tuple[Path, ...]:
+    def make(paths: JobPaths, execution: ExecutionEnvironment) -> tuple[Path, ...]:
         _write_headers(job, paths, jdk)
-        _compile(job, result.library, paths, place)
+        _compile(job, result.library, paths, execution)
         return tuple(paths.build / name for _, name in STRIPS if (paths.build / name).is_file())
 
     folder = finished_jni(job, jdk)
@@ -263,18 +263,24 @@ def _own_headers(jdk: Jdk | None) -> Iterator[Path]:
         yield from sorted(folder.glob("jni*.h"))
 
 
-def _compile(job: BuildJob, library: Path, paths: JobPaths, place: ExecutionEnvironment) -> None:
+def _compile(job: BuildJob, library: Path, paths: JobPaths, execution: ExecutionEnvironment) -> None:
+    def run(wrapper: str, *words: str) -> None:
+        command = (str(paths.wrappers / wrapper), *words)
+        code, lines = execution.run(command, paths=paths, toolchain=job.toolchain)
+        if code != 0:
+            why, what = first_error(lines), "the JNI library could not be made"
+            raise BuildError("jni-not-compiled", what, where=job.target.identifier, why=why, hint=remedy(why))
+
     shutil.copyfile(library, paths.build / library.name)
     sources = sorted((paths.sources / JAVA / "native").glob("*.c"))
     compiling, (linker, *linking) = paths.resolve_all(jni_compiling(job)), jni_linking(job)
     for source in sources:  # zig's driver makes one object of a call
-        _run(job, paths, place, (str(paths.wrappers / "cc"), *compiling, "-c", str(source), "-o", f"{source.stem}.o"))
+        run("cc", *compiling, "-c", str(source), "-o", f"{source.stem}.o")
     linked = "linked.so" if job.android else BINDING
-    objects = (f"{source.stem}.o" for source in sources)
-    _run(job, paths, place, (str(paths.wrappers / linker), *linking, *objects, library.name, "-o", linked))
+    run(linker, *linking, *(f"{source.stem}.o" for source in sources), library.name, "-o", linked)
     if job.toolchain.kind == "ndk":
         for option, name in STRIPS:
-            _run(job, paths, place, (str(paths.wrappers / "objcopy"), option, linked, name))
+            run("objcopy", option, linked, name)
     elif job.android:
         from ortrim.binaries.elf import take_apart  # noqa: PLC0415 - planning reads no library
 
@@ -296,11 +302,3 @@ def _write_headers(job: BuildJob, paths: JobPaths, jdk: Jdk) -> None:
     if not (headers / "jni.h").is_file():
         hint = "install the whole JDK, not its compiler alone"
         raise BuildError("jni-headers-missing", "this JDK has no jni.h", where=str(jdk.javac), hint=hint)
-
-
-def _run(job: BuildJob, paths: JobPaths, place: ExecutionEnvironment, command: tuple[str, ...]) -> None:
-    environment = job_environment(paths, job.toolchain)
-    code, lines = place.run(command, paths=paths, cwd=paths.build, environment=environment)
-    if code != 0:
-        why, what = first_error(lines), "the JNI library could not be made"
-        raise BuildError("jni-not-compiled", what, where=job.target.identifier, why=why, hint=remedy(why))

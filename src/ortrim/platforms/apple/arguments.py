@@ -188,7 +188,7 @@ def zig_apple_toolchain(target: Target, deployment_target: str, version: str) ->
     triple = f"{APPLE_MACHINE[target.architecture]}-{system}"
     sysroot = Sysroot(
         identity=f"libSystem {sysroot_digest(triple)}",
-        place=("ORTRIM_APPLE", "${apple}"),
+        variable=("ORTRIM_APPLE", "${apple}"),
         preparing=LIBC_FILE.replace("LINES", " ".join(f'"{line}"' for line in LIBC_LINES)),
     )
     return zig_for(triple, version, (*LEVELS, *_rewrites(target, part)), UNWINDING, sysroot=sysroot)

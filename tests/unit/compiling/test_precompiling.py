@@ -1,7 +1,5 @@
 """The precompiled header, by the wrappers that a real shell runs in front of a compiler that records its arguments."""
 
-import json
-import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -9,17 +7,14 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from ortrim.base.command import Completed, run
 from ortrim.buildspec.targets import TARGETS
 from ortrim.compiling.toolchains import PRECOMPILED_MARK, compiler_wrapper, zig_toolchain
+from wrapper_bench import WrapperBench
 
 COMPILER = """
-import json, os, sys, time
-words = sys.argv[1:]
+import time
 making = "c++-header" in words
 exit_code = int(os.environ.get("FAILING_HEADER", "0")) if making else int(os.environ.get("FAILING_SOURCE", "0"))
-with open(os.environ["RECORD"], "a") as record:
-    record.write(json.dumps(words) + "\\n")
 if "-include-pch" in words:
     with open(words[words.index("-include-pch") + 1]) as header:
         assert header.read() == "whole header"
@@ -31,7 +26,6 @@ if "-o" in words and not exit_code:
         output.write("header" if making else "object")
 sys.exit(exit_code)
 """
-PREFIXES = ["-ffile-prefix-map=/the sources=.", "-ffile-prefix-map={build}=."]
 FLAGS = ('-DNAME="a b"', "-I/a folder/include", "-isystem", "/a folder/system", "-UNAME", "-Os",
          "-std=gnu++20", "-fno-rtti", "-Wall", "-m64", "-g0",
          "--target=x86_64-none-linux-android24", "--sysroot=/a folder/sysroot")  # fmt: skip
@@ -41,44 +35,14 @@ COLD = f"{PRECOMPILED_MARK}common-cold"
 MARKED = (COLD, *FLAGS, *OTHERS, *SOURCE)
 
 
-class Bench:
+class Bench(WrapperBench):
     def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.build = folder / "the build"
-        self.build.mkdir()
+        super().__init__(folder, COMPILER, [("wrapper", CXX)])
         self.header = self.build / "precompiled-common-cold.pch"
-        compiler = folder / "a compiler"
-        compiler.write_text(f"#!{sys.executable} -S\n{COMPILER}")
-        compiler.chmod(0o755)
-        programs = ("ORTRIM_COMPILER_C", "ORTRIM_COMPILER_CXX")
-        self.environment = dict.fromkeys(programs, str(compiler)) | {
-            "PATH": "/usr/bin:/bin",
-            "ORTRIM_SOURCES": "/the sources",
-            "ORTRIM_BUILD": str(self.build),
-            "ORTRIM_PRECOMPILED_HEADERS": str(folder / "the hooks" / "precompiled"),
-            "RECORD": str(folder / "record"),
-        }
-
-    def call(self, text: str, *arguments: str, **environment: str) -> Completed:
-        wrapper = self.folder / "wrapper"
-        if not wrapper.is_file() or wrapper.read_text() != text:
-            wrapper.write_text(text)
-            wrapper.chmod(0o755)
-        return run((wrapper, *arguments), cwd=self.build, environment=self.environment | environment)
-
-    def calls(self) -> list[list[str]]:
-        record = self.folder / "record"
-        lines = record.read_text().splitlines() if record.is_file() else []
-        record.write_text("")
-        return [json.loads(line) for line in lines]
-
-    def given(self, text: str, *arguments: str) -> list[list[str]]:
-        done = self.call(text, *arguments)
-        assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
-        return self.calls()
+        self.environment["ORTRIM_PRECOMPILED_HEADERS"] = str(folder / "the hooks" / "precompiled")
 
     def start(self, *words: str) -> list[str]:
-        return [*words, *(prefix.format(build=self.build) for prefix in PREFIXES)]
+        return [*words, *self.maps]
 
 
 @pytest.fixture
@@ -167,7 +131,7 @@ def test_c_sources_go_without(bench: Bench) -> None:
 def test_a_header_that_does_not_compile_fails_the_compilation(bench: Bench) -> None:
     """The exit code is passed on, the source is not compiled without it, nothing is left that a later call believes."""
     for _ in range(2):
-        assert bench.call(CXX, *MARKED, FAILING_HEADER="3").returncode == 3
+        assert bench.call("wrapper", *MARKED, FAILING_HEADER="3").returncode == 3
         (making,) = bench.calls()
         assert "c++-header" in making
         assert list(bench.build.iterdir()) == []
@@ -175,7 +139,7 @@ def test_a_header_that_does_not_compile_fails_the_compilation(bench: Bench) -> N
 
 
 def test_a_source_that_does_not_compile_keeps_the_header(bench: Bench) -> None:
-    assert bench.call(CXX, *MARKED, FAILING_SOURCE="4").returncode == 4
+    assert bench.call("wrapper", *MARKED, FAILING_SOURCE="4").returncode == 4
     assert bench.header.read_text() == "whole header"
     bench.calls()
     assert len(bench.given(CXX, *MARKED)) == 1
@@ -183,9 +147,9 @@ def test_a_source_that_does_not_compile_keeps_the_header(bench: Bench) -> None:
 
 def test_sources_that_come_at_once_never_see_half_a_header(bench: Bench) -> None:
     """Each may make it; whoever reads it reads all of it, and no temporary file stays."""
-    bench.call(CXX)
+    bench.call("wrapper")
     with ThreadPoolExecutor(4) as pool:
-        done = list(pool.map(lambda n: bench.call(CXX, *MARKED[:-3], f"{n}.o", SLOWNESS="0.2"), range(4)))
+        done = list(pool.map(lambda n: bench.call("wrapper", *MARKED[:-3], f"{n}.o", SLOWNESS="0.2"), range(4)))
     assert [(each.returncode, each.stderr) for each in done] == [(0, "")] * 4
     assert bench.header.read_text() == "whole header"
     assert not [path for path in bench.build.iterdir() if path.suffix not in {".pch", ".o"}]

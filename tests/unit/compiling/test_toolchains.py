@@ -1,7 +1,6 @@
 """The wrappers, run by a real shell in front of a compiler that shows what it was given."""
 
 import json
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Literal
@@ -23,6 +22,7 @@ from ortrim.compiling.toolchains import (
 )
 from ortrim.errors import ToolError
 from refusing import refused
+from wrapper_bench import WrapperBench
 
 ORDINARY = ("-c", "a.cc", "-o", "a.o")
 AWKWARD = (
@@ -30,42 +30,14 @@ AWKWARD = (
 )  # fmt: skip
 
 
-class Bench:
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        compiler = folder / "a compiler"
-        compiler.write_text(f"#!{sys.executable}\nimport json, sys\nprint(json.dumps(sys.argv[1:]))\n")
-        compiler.chmod(0o755)
-        self.environment = {
-            "PATH": "/usr/bin:/bin",
-            "ORTRIM_COMPILER_C": str(compiler),
-            "ORTRIM_COMPILER_CXX": str(compiler),
-            "ORTRIM_AR": str(compiler),
-            "ORTRIM_RANLIB": str(compiler),
-            "ORTRIM_SOURCES": "/a folder/sources",
-            "ORTRIM_BUILD": "/a folder/build",
-            "ORTRIM_LINK_MAP": str(folder / "link map"),
-        }
-
-    def call(self, text: str, *arguments: str) -> Completed:
-        wrapper = self.folder / "wrapper"
-        wrapper.write_text(text, encoding="utf-8")
-        wrapper.chmod(0o755)
-        return run((wrapper, *arguments), environment=self.environment)
-
-    def given(self, text: str, *arguments: str) -> list[str]:
-        done = self.call(text, *arguments)
-        assert (done.returncode, done.stderr) == (0, "")
-        words: list[str] = json.loads(done.stdout)
-        return words
-
-
 @pytest.fixture
-def bench(tmp_path: Path) -> Bench:
-    return Bench(tmp_path)
+def bench(tmp_path: Path) -> WrapperBench:
+    return WrapperBench(tmp_path, "print(json.dumps(words))")
 
 
-PREFIXES = ["-ffile-prefix-map=/a folder/sources=.", "-ffile-prefix-map=/a folder/build=."]
+def words_of(bench: WrapperBench, text: str, *arguments: str) -> list[str]:
+    (words,) = bench.given(text, *arguments)
+    return words
 
 
 def text_of(target: str, name: str, cpu: str | None = None) -> str:
@@ -74,77 +46,85 @@ def text_of(target: str, name: str, cpu: str | None = None) -> str:
 
 
 @pytest.mark.parametrize("arguments", [ORDINARY, AWKWARD, ()])
-def test_arguments_arrive_as_they_were_given(bench: Bench, arguments: tuple[str, ...]) -> None:
-    start = ["cc", "-target", "x86_64-linux-gnu.2.28", *PREFIXES]
-    assert bench.given(text_of("linux-x64", "cc"), *arguments) == [*start, *arguments]
-    assert bench.given(text_of("linux-x64", "c++"), *arguments)[0] == "c++"
+def test_arguments_arrive_as_they_were_given(bench: WrapperBench, arguments: tuple[str, ...]) -> None:
+    start = ["cc", "-target", "x86_64-linux-gnu.2.28", *bench.maps]
+    assert words_of(bench, text_of("linux-x64", "cc"), *arguments) == [*start, *arguments]
+    assert words_of(bench, text_of("linux-x64", "c++"), *arguments)[0] == "c++"
 
 
-def test_arm64_features_are_spelt_as_zig_wants_them(bench: Bench) -> None:
+def test_arm64_features_are_spelt_as_zig_wants_them(bench: WrapperBench) -> None:
     """Each refused `-march` becomes its `-mcpu`, in its place; all other words stay, awkward ones too."""
     for old, features in ARM64_FEATURES:
-        words = bench.given(text_of("linux-arm64", "c++"), "a b", old, *AWKWARD)
+        words = words_of(bench, text_of("linux-arm64", "c++"), "a b", old, *AWKWARD)
         assert words[5:] == ["a b", f"-mcpu=generic{features}", *AWKWARD]
-    assert bench.given(text_of("linux-arm64", "cc"), "-march=armv8-a")[-1] == "-march=armv8-a"
-    assert bench.given(text_of("linux-x64", "cc"), ARM64_FEATURES[0][0])[-1] == ARM64_FEATURES[0][0]
+    assert words_of(bench, text_of("linux-arm64", "cc"), "-march=armv8-a")[-1] == "-march=armv8-a"
+    assert words_of(bench, text_of("linux-x64", "cc"), ARM64_FEATURES[0][0])[-1] == ARM64_FEATURES[0][0]
 
 
-def test_a_baseline_holds_for_every_file_and_single_files_add_to_it(bench: Bench) -> None:
+def test_a_baseline_holds_for_every_file_and_single_files_add_to_it(bench: WrapperBench) -> None:
     text = text_of("linux-arm64", "c++", "cortex-a76")
-    assert bench.given(text, *ORDINARY)[:4] == ["c++", "-target", "aarch64-linux-gnu.2.28", "-mcpu=cortex_a76-aes-sha2"]
-    assert bench.given(text, ARM64_FEATURES[0][0])[-1] == "-mcpu=cortex_a76-aes-sha2+v8_2a+fullfp16"
+    assert words_of(bench, text, *ORDINARY)[:4] == [
+        "c++",
+        "-target",
+        "aarch64-linux-gnu.2.28",
+        "-mcpu=cortex_a76-aes-sha2",
+    ]
+    assert words_of(bench, text, ARM64_FEATURES[0][0])[-1] == "-mcpu=cortex_a76-aes-sha2+v8_2a+fullfp16"
 
 
-def test_every_baseline_for_arm_has_neon_and_none_has_optional_cryptography(bench: Bench) -> None:
+def test_every_baseline_for_arm_has_neon_and_none_has_optional_cryptography(bench: WrapperBench) -> None:
     for cpu in (None, *CPUS[Architecture.ARM]):
-        baseline = bench.given(text_of("linux-armhf", "cc", cpu), *ORDINARY)[3]
+        baseline = words_of(bench, text_of("linux-armhf", "cc", cpu), *ORDINARY)[3]
         assert baseline.endswith(("+neon", "-aes-sha2"))
     for cpu in CPUS[Architecture.ARM64]:
-        assert bench.given(text_of("linux-arm64", "cc", cpu), *ORDINARY)[3].endswith("-aes-sha2")
+        assert words_of(bench, text_of("linux-arm64", "cc", cpu), *ORDINARY)[3].endswith("-aes-sha2")
 
 
-def test_armv7_gets_its_neon_from_the_floor(bench: Bench) -> None:
-    words = bench.given(text_of("linux-armhf", "c++"), "-mfpu=neon", *AWKWARD, "-mfpu=neon")
+def test_armv7_gets_its_neon_from_the_floor(bench: WrapperBench) -> None:
+    words = words_of(bench, text_of("linux-armhf", "c++"), "-mfpu=neon", *AWKWARD, "-mfpu=neon")
     assert words[-len(AWKWARD) :] == list(AWKWARD)
     assert "-mfpu=neon" not in words
 
 
-def test_a_map_goes_to_its_own_file(bench: Bench) -> None:
+def test_a_map_goes_to_its_own_file(bench: WrapperBench) -> None:
     """A linker that is asked for a map prints it; build.py's log must not be full of it."""
-    done = bench.call(text_of("linux-x64", "c++"), "-shared", "-Wl,--print-map", "a.o")
+    bench.program("wrapper", text_of("linux-x64", "c++"))
+    done = bench.call("wrapper", "-shared", "-Wl,--print-map", "a.o")
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
     assert json.loads((bench.folder / "link map").read_text())[-2:] == ["-Wl,--print-map", "a.o"]
 
 
 @pytest.mark.parametrize("arguments", [("-Wl,--print-map",), ("a", "-Wl,--print-map")])
-def test_the_map_is_asked_for_anywhere_in_the_line(bench: Bench, arguments: tuple[str, ...]) -> None:
-    assert bench.call(text_of("linux-arm64", "c++"), *arguments).stdout == ""
+def test_the_map_is_asked_for_anywhere_in_the_line(bench: WrapperBench, arguments: tuple[str, ...]) -> None:
+    bench.program("wrapper", text_of("linux-arm64", "c++"))
+    assert bench.call("wrapper", *arguments).stdout == ""
 
 
-def test_without_a_map_no_file_is_made(bench: Bench) -> None:
+def test_without_a_map_no_file_is_made(bench: WrapperBench) -> None:
     """A compilation leaves the map of the linking alone, even with a word that only looks like the option."""
-    bench.given(text_of("linux-x64", "c++"), *AWKWARD)
+    words_of(bench, text_of("linux-x64", "c++"), *AWKWARD)
     assert not (bench.folder / "link map").exists()
 
 
-def test_the_compilers_exit_code_is_the_wrappers(bench: Bench) -> None:
+def test_the_compilers_exit_code_is_the_wrappers(bench: WrapperBench) -> None:
     (bench.folder / "a compiler").write_text("#!/bin/sh\nexit 3\n")
-    assert bench.call(text_of("linux-x64", "cc"), *ORDINARY).returncode == 3
+    bench.program("wrapper", text_of("linux-x64", "cc"))
+    assert bench.call("wrapper", *ORDINARY).returncode == 3
 
 
 @pytest.mark.parametrize("name", ["ar", "ranlib"])
-def test_archivers_take_arguments_as_they_are(bench: Bench, name: str) -> None:
-    assert bench.given(text_of("linux-arm64", name), "qc", "a b.a", *AWKWARD) == [name, "qc", "a b.a", *AWKWARD]
+def test_archivers_take_arguments_as_they_are(bench: WrapperBench, name: str) -> None:
+    assert words_of(bench, text_of("linux-arm64", name), "qc", "a b.a", *AWKWARD) == [name, "qc", "a b.a", *AWKWARD]
 
 
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(arguments=st.lists(st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=8)))
-def test_any_words_pass_the_rewriting(bench: Bench, arguments: list[str]) -> None:
+def test_any_words_pass_the_rewriting(bench: WrapperBench, arguments: list[str]) -> None:
     text = compiler_wrapper("any", '"$ORTRIM_COMPILER_C"', (("-march=old", "-mcpu=new"),))
-    assert bench.given(text, *arguments) == [*PREFIXES, *arguments]
+    assert words_of(bench, text, *arguments) == [*bench.maps, *arguments]
 
 
-def test_wrappers_name_their_compiler(bench: Bench) -> None:
+def test_wrappers_name_their_compiler(bench: WrapperBench) -> None:
     texts = {compiler_wrapper("zig 1", "x"), compiler_wrapper("zig 2", "x"), tool_wrapper("zig 1", "x")}
     assert len(texts) == 3
     assert text_of("linux-x64", "cc") != text_of("linux-arm64", "cc")
@@ -162,46 +142,25 @@ def test_what_a_compiler_links_in_has_a_licence(kind: str) -> None:
 
 
 ZIG = """
-import json, os, sys
-words = sys.argv[1:]
-with open(os.environ["RECORD"], "a") as record:
-    record.write(json.dumps(words) + "\\n")
 print("to stdout")
 print("a warning", file=sys.stderr)
 sys.exit(1 if "needs-c++" in words and "-nostdlib++" in words else int(os.environ.get("EXIT", "0")))
 """
 TRIAL = "the build/CMakeFiles/CMakeScratch/trial"
+LINUX = zig_toolchain(TARGETS["linux-x64"], "2.28", "0.17.0")
 
 
-class TrialBench:
-    """The wrappers in front of a zig that records what it is asked and cannot link one program without libc++."""
+class TrialBench(WrapperBench):
+    """The wrappers in front of a zig that cannot link one program without libc++."""
 
     def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        zig = folder / "a zig"
-        zig.write_text(f"#!{sys.executable} -S\n{ZIG}")
-        zig.chmod(0o755)
-        for name, text in zig_toolchain(TARGETS["linux-x64"], "2.28", "0.17.0").wrappers:
-            (folder / name).write_text(text)
-            (folder / name).chmod(0o755)
-        self.environment = {
-            "PATH": "/usr/bin:/bin",
-            "ORTRIM_COMPILER_C": str(zig),
-            "ORTRIM_COMPILER_CXX": str(zig),
-            "ORTRIM_SOURCES": "/sources",
-            "ORTRIM_BUILD": str(folder / "the build"),
-            "RECORD": str(folder / "record"),
-        }
+        super().__init__(folder, ZIG, LINUX.wrappers)
 
-    def call(self, wrapper: str, *arguments: str, where: str = TRIAL, code: str = "0") -> Completed:
-        work = self.folder / where
-        work.mkdir(parents=True, exist_ok=True)
-        return run((str(self.folder / wrapper), *arguments), cwd=work, environment=self.environment | {"EXIT": code})
+    def trial(self, wrapper: str, *arguments: str, where: str = TRIAL, code: str = "0") -> Completed:
+        return self.call(wrapper, *arguments, where=where, EXIT=code)
 
-    def calls(self) -> list[list[str]]:
-        maps = [f"-ffile-prefix-map={self.environment[name]}=." for name in ("ORTRIM_SOURCES", "ORTRIM_BUILD")]
-        start = ["-target", "x86_64-linux-gnu.2.28", *maps]
-        calls = [json.loads(line) for line in (self.folder / "record").read_text().splitlines()]
+    def trials(self) -> list[list[str]]:
+        start, calls = ["-target", LINUX.triple, *self.maps], self.calls()
         assert all(call[1 : 1 + len(start)] == start for call in calls)
         return [[call[0], *call[1 + len(start) :]] for call in calls]
 
@@ -214,42 +173,38 @@ def trials(tmp_path: Path) -> TrialBench:
 @pytest.mark.parametrize(("wrapper", "language"), [("cc", "cc"), ("c++", "c++")])
 def test_a_trial_is_first_linked_without_the_library(trials: TrialBench, wrapper: str, language: str) -> None:
     """Nor with the sanitizer; what zig says arrives where it was said."""
-    done = trials.call(wrapper, "a.o", "-o", "trial")
+    done = trials.trial(wrapper, "a.o", "-o", "trial")
     assert (done.returncode, done.stdout, done.stderr) == (0, "to stdout\n", "a warning\n")
-    assert trials.calls() == [[language, "a.o", "-o", "trial", "-fno-sanitize=undefined", "-nostdlib++"]]
+    assert trials.trials() == [[language, "a.o", "-o", "trial", "-fno-sanitize=undefined", "-nostdlib++"]]
 
 
 def test_a_trial_that_needs_the_library_is_linked_as_asked(trials: TrialBench) -> None:
-    assert trials.call("c++", "needs-c++", "-o", "trial").returncode == 0
-    assert trials.calls() == [
+    assert trials.trial("c++", "needs-c++", "-o", "trial").returncode == 0
+    assert trials.trials() == [
         ["c++", "needs-c++", "-o", "trial", "-fno-sanitize=undefined", "-nostdlib++"],
         ["c++", "needs-c++", "-o", "trial", "-fno-sanitize=undefined"],
     ]
 
 
 def test_a_trial_that_fails_fails(trials: TrialBench) -> None:
-    assert trials.call("c++", "a.o", "-o", "trial", code="3").returncode == 3
-    assert len(trials.calls()) == 2
+    assert trials.trial("c++", "a.o", "-o", "trial", code="3").returncode == 3
+    assert len(trials.trials()) == 2
 
 
 @pytest.mark.parametrize("kind", ["-c", "-E", "-S"])
 def test_a_trial_that_is_not_linked_is_done_once(trials: TrialBench, kind: str) -> None:
-    assert trials.call("c++", kind, "a.cc", code="1").returncode == 1
-    assert trials.calls() == [["c++", kind, "a.cc", "-fno-sanitize=undefined"]]
+    assert trials.trial("c++", kind, "a.cc", code="1").returncode == 1
+    assert trials.trials() == [["c++", kind, "a.cc", "-fno-sanitize=undefined"]]
 
 
 @pytest.mark.parametrize("where", ["the build", "the build/CMakeFilesOfMine", "CMakeFiles/mine", "."])
 def test_what_is_no_trial_is_as_asked(trials: TrialBench, where: str) -> None:
     """Compiled and linked is in the build folder itself, which may lie anywhere."""
-    trials.call("c++", "a.o", "-o", "library.so", where=where)
-    assert trials.calls() == [["c++", "a.o", "-o", "library.so"]]
+    trials.trial("c++", "a.o", "-o", "library.so", where=where)
+    assert trials.trials() == [["c++", "a.o", "-o", "library.so"]]
 
 
 LINKING_ZIG = """
-import json, os, sys
-words = sys.argv[1:]
-with open(os.environ["RECORD"], "a") as record:
-    record.write(json.dumps(words) + "\\n")
 if "-v" in words and not os.environ.get("SILENT"):
     folder = os.environ["LIBRARIES"]
     print("ld.lld -O2 -o " + folder + "/libc.so.6 -soname libc.so.6 " + folder + "/c.o --as-needed", file=sys.stderr)
@@ -262,77 +217,52 @@ sys.exit(int(os.environ.get("EXIT", "0")) if words[0] == "ld.lld" else 0)
 OBJECTS = ("-fPIC", "-Os", "-DNDEBUG", "-shared", "-Wl,-soname,lib.so.1", "-o", "a lib.so", "a.o", "b c.o", "-ldl")
 
 
-class LinkingBench:
-    def __init__(self, folder: Path) -> None:
-        self.work = folder / "the work"
-        self.work.mkdir()
-        zig = folder / "a zig"
-        zig.write_text(f"#!{sys.executable} -S\n{LINKING_ZIG}")
-        zig.chmod(0o755)
-        self.libraries = folder / "its cache"
-        self.wrapper = folder / "c++"
-        self.wrapper.write_text(dict(zig_toolchain(TARGETS["linux-x64"], "2.28", "0.17.0").wrappers)["c++"])
-        self.wrapper.chmod(0o755)
-        self.environment = {
-            "PATH": "/usr/bin:/bin",
-            "ORTRIM_COMPILER_CXX": str(zig),
-            "ORTRIM_SOURCES": "/sources",
-            "ORTRIM_BUILD": str(self.work),
-            "LIBRARIES": str(self.libraries),
-            "RECORD": str(folder / "record"),
-        }
-
-    def call(self, *arguments: str, **environment: str) -> Completed:
-        command = (str(self.wrapper), *arguments)
-        return run(command, cwd=self.work, environment=self.environment | environment)
-
-    def calls(self) -> list[list[str]]:
-        return [json.loads(line) for line in Path(self.environment["RECORD"]).read_text().splitlines()]
-
-
 @pytest.fixture
-def links(tmp_path: Path) -> LinkingBench:
-    return LinkingBench(tmp_path)
+def links(tmp_path: Path) -> WrapperBench:
+    made = WrapperBench(tmp_path, LINKING_ZIG, LINUX.wrappers)
+    made.environment["LIBRARIES"] = str(tmp_path / "its cache")
+    return made
 
 
-def test_folding_reaches_the_linker(links: LinkingBench) -> None:
+def test_folding_reaches_the_linker(links: WrapperBench) -> None:
     """Between zig's own head and tail stand the linker's words, one by one, and the objects in their order."""
-    assert links.call(PAST_DRIVER, "-Wl,--icf=all", *OBJECTS).returncode == 0
+    assert links.call("c++", PAST_DRIVER, "-Wl,--icf=all", *OBJECTS).returncode == 0
+    cache = links.folder / "its cache"
     assert links.calls()[-1] == [
         *("ld.lld", "-O2", "-znow", "-shared", "--no-undefined-version", "--icf=all", "-shared"),
         *("-soname", "lib.so.1", "-o", "a lib.so"),
-        *("a.o", "b c.o", "--as-needed", "-L/", f"{links.libraries}/libc++.a"),
-        *("compiler_rt.o", f"{links.libraries}/libcompiler_rt.a", f"{links.libraries}/libc.so.6"),
+        *("a.o", "b c.o", "--as-needed", "-L/", f"{cache}/libc++.a"),
+        *("compiler_rt.o", f"{cache}/libcompiler_rt.a", f"{cache}/libc.so.6"),
     ]
-    assert list(links.work.iterdir()) == []
+    assert list(links.build.iterdir()) == []
 
 
-def test_other_links_are_the_drivers(links: LinkingBench) -> None:
-    assert links.call(*OBJECTS).returncode == 0
+def test_other_links_are_the_drivers(links: WrapperBench) -> None:
+    assert links.call("c++", *OBJECTS).returncode == 0
     (words,) = links.calls()
     assert words[0] == "c++"
     assert tuple(words[-len(OBJECTS) :]) == OBJECTS
 
 
 @pytest.mark.parametrize("asked", [True, False])
-def test_the_probe_goes_without_the_cpp_library_when_the_link_does(links: LinkingBench, asked: bool) -> None:  # noqa: FBT001
-    links.call(PAST_DRIVER, "-Wl,--icf=all", *OBJECTS, *(("-nostdlib++",) if asked else ()))
+def test_the_probe_goes_without_the_cpp_library_when_the_link_does(links: WrapperBench, asked: bool) -> None:  # noqa: FBT001
+    links.call("c++", PAST_DRIVER, "-Wl,--icf=all", *OBJECTS, *(("-nostdlib++",) if asked else ()))
     *_, probe, _, link = links.calls()
     assert ("-nostdlib++" in probe) == asked
     assert "-nostdlib++" not in link
 
 
-def test_a_zig_that_does_not_say_how_it_links_fails_the_link(links: LinkingBench) -> None:
+def test_a_zig_that_does_not_say_how_it_links_fails_the_link(links: WrapperBench) -> None:
     """In words, and without calling the linker on half a line."""
-    done = links.call(PAST_DRIVER, "-Wl,--icf=all", *OBJECTS, SILENT="1")
+    done = links.call("c++", PAST_DRIVER, "-Wl,--icf=all", *OBJECTS, SILENT="1")
     assert done.returncode == 1
     assert "zig does not say how it links" in done.stderr
     assert not [words for words in links.calls() if words[0] == "ld.lld"]
-    assert list(links.work.iterdir()) == []
+    assert list(links.build.iterdir()) == []
 
 
-def test_the_linkers_exit_code_is_passed_on(links: LinkingBench) -> None:
-    assert links.call(PAST_DRIVER, "-Wl,--icf=all", *OBJECTS, EXIT="3").returncode == 3
+def test_the_linkers_exit_code_is_passed_on(links: WrapperBench) -> None:
+    assert links.call("c++", PAST_DRIVER, "-Wl,--icf=all", *OBJECTS, EXIT="3").returncode == 3
 
 
 Install = Callable[..., None]

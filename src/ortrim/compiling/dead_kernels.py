@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import Final
 
-from ortrim.models.operators import ModelUses, OperatorId, RequiredOperators
+from ortrim.models.operators import ModelUses, RequiredOperators
 
 AVX512_KERNELS: Final = "avx512_kernels.cc"
 AVX512_NCHWC: Final = "avx512_nchwc.cc"
@@ -105,7 +105,10 @@ def kernel_table(sources: Mapping[str, str], superseded: Collection[str] = ()) -
     words |= {name: frozenset(CALLED.findall(text)) for name, text in constructors.items()}
     seen = {name: _with_headers(name, sources) for name in sources}
     every = frozenset[str]().union(*entries.values())
-    readers = {entry: frozenset(name for name in sources if _reads(entry, seen[name], words)) for entry in every}
+    readers = {
+        entry: frozenset(name for name in sources if any(entry in words[file] for file in seen[name]))
+        for entry in every
+    }
     compared = {name: _only_compared(text, seen[name] - {DECLARATIONS}, words) for name, text in sources.items()}
     return KernelTable(
         entries=entries,
@@ -148,10 +151,6 @@ def _getters(texts: Iterable[str], kernels: Collection[str]) -> frozenset[str]:
 
 def _mangles(symbol: str, kernel: str) -> bool:
     return symbol.startswith("_Z") and f"{len(kernel)}{kernel}" in symbol
-
-
-def _reads(entry: str, files: Iterable[str], words: Mapping[str, frozenset[str]]) -> bool:
-    return any(entry in words[file] for file in files)
 
 
 def _with_headers(name: str, sources: Mapping[str, str]) -> frozenset[str]:
@@ -386,20 +385,13 @@ def unused_types(operators: RequiredOperators, models: Sequence[ModelUses]) -> t
     """
     if operators.everything or not models:
         return ()
-    asked = (operator for model in models for operator in _asked(model))
+    asked = (operator for model in models for operator in (*(use.operator for use in model.uses), *model.saved))
     names = {operator.name for operator in (*operators.operators, *asked)}
+    kinds = {kind for model in models for kind in model.element_types}
     used = {
-        FLOAT16: any(not kind or kind == FLOAT16_NAME for model in models for kind in model.element_types),
-        FLOAT8: any(_may_be_float8(model) for model in models),
+        FLOAT16: not kinds.isdisjoint({"", FLOAT16_NAME}),
+        FLOAT8: any(not kind or kind.startswith(FLOAT8_PREFIX) for kind in kinds),
         OPTIONAL: not names.isdisjoint(OPTIONAL_OPERATORS),
         SPARSE: not names.isdisjoint(SPARSE_OPERATORS) or any(model.sparse for model in models),
     }
     return tuple(kind for kind in KINDS if not used[kind])
-
-
-def _asked(model: ModelUses) -> tuple[OperatorId, ...]:
-    return (*(use.operator for use in model.uses), *model.saved)
-
-
-def _may_be_float8(model: ModelUses) -> bool:
-    return any(not kind or kind.startswith(FLOAT8_PREFIX) for kind in model.element_types)

@@ -118,11 +118,8 @@ def write_selection(
         ("ORTRIM_LEFT_OUT", tuple(left_out)),
         ("ORTRIM_LAID_OUT", tuple(laid_out)),
     )
-    write_if_changed(paths.hooks / SELECTION, "".join(_cmake_list(name, values) for name, values in lists))
-
-
-def _cmake_list(name: str, values: Iterable[str]) -> str:
-    return f"set({name}\n" + "".join(f"  [==[{value}]==]\n" for value in values) + ")\n"
+    written = (f"set({name}\n" + "".join(f"  [==[{value}]==]\n" for value in values) + ")\n" for name, values in lists)
+    write_if_changed(paths.hooks / SELECTION, "".join(written))
 
 
 MISSES_LIMIT: Final = 3

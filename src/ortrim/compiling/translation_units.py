@@ -89,7 +89,8 @@ class UnitIndex:
         if any(number >= len(self.units) for number in chain.from_iterable(numbers)):
             raise ValueError("it names a unit that it does not have")
         names = (tuple(unit.path for unit in self.units), tuple(key for key, _ in self.kernels))
-        if not all(map(_ascending, chain(numbers, names, (unit.provides for unit in self.units)))):
+        ordered: Iterable[tuple[Any, ...]] = chain(numbers, names, (unit.provides for unit in self.units))
+        if any(one >= other for values in ordered for one, other in pairwise(values)):
             raise ValueError("something in it is repeated or not sorted")
         if not self.roots:
             raise ValueError("it has no roots")
@@ -123,10 +124,6 @@ def bad_index(where: str, why: str) -> SourcesError:
     """Make the diagnostic of what is not an index."""
     hint = "restore the file, or make it again: invoke pins.index"
     return SourcesError("bad-unit-index", "is not a valid index of units", where=where, why=why, hint=hint)
-
-
-def _ascending(values: tuple[Any, ...]) -> bool:
-    return all(one < other for one, other in pairwise(values))
 
 
 def _rendered(value: Any) -> str:

@@ -199,6 +199,7 @@ def _facts(archive: Zip, path: Path) -> AarFacts:
     about = read_android_manifest(_text(archive, MANIFEST, path), f"{path}: {MANIFEST}")
     libraries = tuple(_library(archive, name) for name in sorted(archive.members) if LIBRARY.fullmatch(name))
     assets = _below(archive, "assets")
+    pairs = (line.partition("=") for line in _lines(archive, METADATA, path))
     return AarFacts(
         file=path.name,
         size_bytes=path.stat().st_size,
@@ -206,7 +207,7 @@ def _facts(archive: Zip, path: Path) -> AarFacts:
         package=about.package,
         minimum_api=about.minimum_api,
         attributes=about.application,
-        metadata=tuple(_pair(line) for line in _lines(archive, METADATA, path)),
+        metadata=tuple((key.strip(), value.strip()) for key, _, value in pairs),
         libraries=libraries,
         classes=_classes(archive, path) if CLASSES in archive.members else None,
         keep_rules=_lines(archive, KEEP_RULES, path),
@@ -258,11 +259,6 @@ def _lines(archive: Zip, name: str, path: Path) -> tuple[str, ...]:
         return ()
     lines = (line.strip() for line in _text(archive, name, path).decode("utf-8", errors="replace").splitlines())
     return tuple(line for line in lines if line and not line.startswith("#"))
-
-
-def _pair(line: str) -> tuple[str, str]:
-    key, _, value = line.partition("=")
-    return key.strip(), value.strip()
 
 
 def _text(archive: Zip, name: str, path: Path) -> bytes:

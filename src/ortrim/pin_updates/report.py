@@ -214,12 +214,13 @@ def _bars(comparison: VersionsComparison, group: FigureGroup) -> Iterator[Markup
     rows = tuple(cells(comparison, group))
     for column, figure in enumerate(group.figures, start=1):
         bars = [
-            ChartBar(group=figure.measure, label=row[0], value=_drawn(value), text=row[column], style="ours")
+            ChartBar(
+                group=figure.measure,
+                label=row[0],
+                value=math.nan if value is None else value,  # of none there is no bar
+                text=row[column],
+                style="ours",
+            )
             for row, value in zip(rows, figure.values, strict=True)
         ]
         yield bar_chart(figure.measure, bars, HALF_WIDTH)
-
-
-def _drawn(value: float | None) -> float:
-    """Return a figure as the length of a bar; of none there is no bar."""
-    return math.nan if value is None else value

@@ -53,7 +53,8 @@ def known_version(version: str) -> dict[str, Any]:
     where = "onnxruntime.version"
     entry: dict[str, Any] | None = versions_file()["versions"].get(version)
     if entry is None:
-        hint = f"the nearest version that ortrim knows is {_nearest(version)}; all: {', '.join(supported_versions())}"
+        nearest = min(supported_versions(), key=lambda known: abs(_as_number(known) - _as_number(version)))
+        hint = f"the nearest version that ortrim knows is {nearest}; all: {', '.join(supported_versions())}"
         raise SpecError("unknown-version", f"ONNX Runtime {version} is not known to ortrim", where=where, hint=hint)
     if "known_broken" in entry:
         broken = entry["known_broken"]
@@ -122,10 +123,6 @@ def _needed(key: str, least: int, what: str) -> str:
 def _known() -> dict[str, dict[str, Any]]:
     """Return the entries of the versions that are not known to be broken, oldest first."""
     return {version: entry for version, entry in versions_file()["versions"].items() if "known_broken" not in entry}
-
-
-def _nearest(version: str) -> str:
-    return min(supported_versions(), key=lambda known: abs(_as_number(known) - _as_number(version)))
 
 
 def _as_number(version: str) -> int:

@@ -328,19 +328,9 @@ def shares(leaves: Iterable[Leaf], key: Callable[[Leaf], tuple[str, ...]]) -> tu
     return tuple(sorted(found, key=lambda share: (-share.size_bytes, share.name)))
 
 
-def by_component(leaf: Leaf) -> tuple[str, ...]:
-    """Group by component."""
-    return (leaf.component,)
-
-
 def by_operator(leaf: Leaf) -> tuple[str, ...]:
     """Group by the operator whose kernel it is; everything else is one group."""
     return (leaf.operator or NO_OPERATOR,)
-
-
-def by_file(leaf: Leaf) -> tuple[str, ...]:
-    """Group by object file; what has none by what it is."""
-    return (leaf.file or f"({leaf.component})",)
 
 
 def by_symbol(leaf: Leaf) -> tuple[str, ...]:
@@ -350,17 +340,12 @@ def by_symbol(leaf: Leaf) -> tuple[str, ...]:
     return (name, leaf.file or f"({leaf.component})")
 
 
-def by_section(leaf: Leaf) -> tuple[str, ...]:
-    """Group by section of the library."""
-    return (leaf.section,)
-
-
 GROUPINGS: Final[Mapping[str, Callable[[Leaf], tuple[str, ...]]]] = {
-    "component": by_component,
+    "component": lambda leaf: (leaf.component,),
     "operator": by_operator,
-    "file": by_file,
+    "file": lambda leaf: (leaf.file or f"({leaf.component})",),  # what has no file by what it is
     "symbol": by_symbol,
-    "section": by_section,
+    "section": lambda leaf: (leaf.section,),
 }
 """By what the bytes can be grouped."""
 

@@ -39,15 +39,14 @@ def library_size(path: Path, link_map: Path | None) -> elf.LibrarySize:
     sections = elf.with_elf(path, accounting.sections_in_memory)
     outputs = () if link_map is None else _loaded_outputs(link_map, sections)
     components = _by_component(outputs) if outputs else sections
+    largest = sorted(components.items(), key=lambda item: (-item[1], item[0]))
     found = [symbol for output in outputs for inner in output.inputs for symbol in _symbols(inner)]
     found.sort(key=lambda symbol: (-symbol.size_bytes, symbol.name, symbol.component))
     return elf.LibrarySize(
         file_bytes=len(data),
         loadable_bytes=sum(sections.values()),
         compressed_bytes=len(gzip.compress(data, compresslevel=9, mtime=0)),
-        components=tuple(
-            elf.ComponentSize(component=name, size_bytes=size) for name, size in _largest_first(components)
-        ),
+        components=tuple(elf.ComponentSize(component=name, size_bytes=size) for name, size in largest if size),
         largest_symbols=tuple(found[:LARGEST_COUNT]),
         largest_files=_largest_files(outputs),
     )
@@ -68,10 +67,6 @@ def _by_component(outputs: tuple[MapOutput, ...]) -> Counter[str]:
         rest = output.size_bytes - sum(inner.size_bytes for inner in output.inputs)
         sizes[accounting.PADDING if output.inputs else accounting.section_kind(output.name)] += rest
     return sizes
-
-
-def _largest_first(sizes: Counter[str]) -> list[tuple[str, int]]:
-    return sorted(((name, size) for name, size in sizes.items() if size), key=lambda item: (-item[1], item[0]))
 
 
 def _largest_files(outputs: tuple[MapOutput, ...]) -> tuple[elf.SymbolSize, ...]:

@@ -353,7 +353,12 @@ def repository_files(inputs: AarInputs, coordinates: Coordinates, aar: Path) -> 
         PackagedFile(path=f"{stem}.module", content=_module(coordinates, inputs.first.plan.ort_version, aar)),
         PackagedFile(path=f"{top}/maven-metadata.xml", content=rendered("android/maven-metadata.xml.j2", values)),
     )
-    return (*files, *(checksum for file in files for checksum in _checksums(file)))
+    checksums = (
+        PackagedFile(path=f"{file.path}.{name}", content=value.encode())
+        for file in files
+        for name, value in _digests(file.content).items()
+    )
+    return (*files, *checksums)
 
 
 def _module(coordinates: Coordinates, ort_version: str, aar: Path) -> bytes:
@@ -386,11 +391,6 @@ def _module(coordinates: Coordinates, ort_version: str, aar: Path) -> bytes:
 def _digests(content: bytes | Path) -> dict[str, str]:
     data = content if isinstance(content, bytes) else content.read_bytes()
     return {name: hashlib.new(name, data, usedforsecurity=False).hexdigest() for name in DIGESTS}
-
-
-def _checksums(file: PackagedFile) -> tuple[PackagedFile, ...]:
-    digests = _digests(file.content)
-    return tuple(PackagedFile(path=f"{file.path}.{name}", content=digests[name].encode()) for name in DIGESTS)
 
 
 REPOSITORY: Final = "maven"

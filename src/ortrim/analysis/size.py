@@ -26,7 +26,7 @@ from ortrim.report.charts import FULL_WIDTH, ChartBar, bar_chart, leaf_tiles
 from ortrim.report.figures import share_text, shortened, symbol_text
 from ortrim.report.html import rendered
 from ortrim.report.table import Cell, Columns, Table, columns
-from ortrim.size.accounting import GROUPINGS, NO_OPERATOR, Accounting, Share, account, by_file, shares
+from ortrim.size.accounting import GROUPINGS, NO_OPERATOR, Accounting, Share, account, shares
 from ortrim.size.library import SizeChange, changes, comparable
 
 
@@ -151,7 +151,7 @@ def size_table(sized: Sized, by: str, top: int | None) -> RenderableType:
         bar = ProgressBar(total=most or 1.0, completed=each.size_bytes, width=BAR_CELLS, complete_style="cyan")
         name, share = shortened(_shown(each.name), NAME_CELLS), share_text(_share(each.size_bytes, sized))
         rows.append((f"  {name}", f"{each.size_bytes:,}", share, bar))
-        files = shares((leaf for leaf in each.leaves if leaf.file), by_file) if by == "component" else ()
+        files = shares((leaf for leaf in each.leaves if leaf.file), GROUPINGS["file"]) if by == "component" else ()
         for part in files[:PARTS] if len(files) > 1 else ():
             name = shortened(_shown(part.name), NAME_CELLS)
             rows.append((Text(f"    {name}", "dim"), Text(f"{part.size_bytes:,}", "dim"), "", ""))

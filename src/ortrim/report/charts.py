@@ -14,7 +14,7 @@ from ortrim.binaries.link_map import member_name
 from ortrim.parity.measurements import Distribution, OutputParity, RunnerResult
 from ortrim.report.content import components, measures_memory, measures_time, part_text, rank, tolerance_share
 from ortrim.report.figures import bytes_text, difference_text, ms_text, name_text, share_text, shortened, symbol_text
-from ortrim.size.accounting import Leaf, Share, by_component, by_file, by_symbol, shares
+from ortrim.size.accounting import GROUPINGS, Leaf, Share, by_symbol, shares
 from ortrim.verify.reports import DeviceReport, VerifyReport
 
 
@@ -408,7 +408,7 @@ class Tile:
 
 def leaf_tiles(leaves: Iterable[Leaf]) -> tuple[Tile, ...]:
     """Return the tiles of a library whose bytes are accounted for."""
-    return _families([_component(share) for share in shares(leaves, by_component)])
+    return _families([_component(share) for share in shares(leaves, GROUPINGS["component"])])
 
 
 def report_tiles(size: LibrarySize) -> tuple[Tile, ...]:
@@ -441,7 +441,7 @@ def _families(components: Sequence[Tile]) -> tuple[Tile, ...]:
 
 def _component(share: Share) -> Tile:
     name, style = name_text(share.name[0]), STYLES[family(share.name[0])]
-    files = merged((_file(each, style) for each in shares(share.leaves, by_file)), LEAST_FILE)
+    files = merged((_file(each, style) for each in shares(share.leaves, GROUPINGS["file"])), LEAST_FILE)
     return Tile(label=name, tip=name, value=share.size_bytes, style=style, parts=files)
 
 

@@ -43,7 +43,7 @@ class WrapperBench:
 
     def call(self, wrapper: str, *arguments: str, where: str = "the build", **environment: str) -> Completed:
         (self.folder / where).mkdir(parents=True, exist_ok=True)
-        command = (self.folder / wrapper, *arguments)
+        command: list[str | Path] = [self.folder / wrapper, *arguments]
         return run(command, cwd=self.folder / where, environment=self.environment | environment)
 
     def calls(self) -> list[list[str]]:

@@ -21,7 +21,7 @@ from fake_library import (
     without,
     write_library,
 )  # fmt: skip
-from ortrim.base.cache import cache_folder, record_entry
+from ortrim.base.cache import cache_folder
 from ortrim.compiling.plan import BuildJob, CompiledUnits
 from ortrim.compiling.selective import MISSES_LIMIT, SelectiveBuild, variant_of
 from ortrim.compiling.translation_units import UnitIndex, learnt_index, make_index, render_index, save_learnt
@@ -314,18 +314,6 @@ def test_everything_is_compiled_when_everything_is_asked_for(workshop: Workshop)
     assert compiled(workshop) == ALL
     assert workshop.notes == []
     assert not list(cache_folder("units").iterdir())
-
-
-@pytest.mark.parametrize("content", ["", "{", "null"])
-def test_a_damaged_learnt_index_is_learnt_anew(workshop: Workshop, content: str) -> None:
-    damaged = cache_folder("units") / f"{variant_of(workshop.job).stem}.json"
-    damaged.write_text(content)
-    record_entry(damaged)
-    outcome, _ = compile_needed(workshop)
-    assert not outcome.failed
-    assert workshop.notes[0].startswith("the index of an earlier build is ignored: ")
-    assert workshop.notes[1:] == [NOTHING_KNOWN]
-    assert learnt_index(variant_of(workshop.job)) is not None
 
 
 def test_a_damaged_pinned_index_stops_the_build(workshop: Workshop) -> None:

@@ -398,13 +398,6 @@ def test_a_learnt_index_that_is_not_what_was_learnt_is_none() -> None:
     assert not path.exists()
 
 
-def test_hostile_learnt_index_is_set_aside() -> None:
-    path = save_learnt(index_of(UNKNOWN))
-    path.write_text(path.read_text().replace("generated_source.c", "a;execute_process(COMMAND id)"))
-    record_entry(path)
-    assert "units.0.path" in set_aside(UNKNOWN)
-
-
 def test_learnt_index_of_another_variant_is_set_aside() -> None:
     path = save_learnt(index_of(UNKNOWN))
     path.write_text(render_index(index_of(VARIANT)))

@@ -14,7 +14,6 @@ from ortrim.errors import ExitCode, NetworkError, ToolError, UsageError
 from refusing import refused
 
 DAEMON = "Cannot connect to the Docker daemon at unix:///var/run/docker.sock. Is the docker daemon running?\n"
-Tried = list[str]
 
 
 def fine(_: engines.UsableEngine) -> None:
@@ -50,12 +49,6 @@ def test_an_old_engine_is_refused(docker: FakeEngine) -> None:
     program.write_text(program.read_text().replace("28.0.1", "19.03.8"))
     caught = refused(ToolError, engines.probe, engines.DOCKER)
     assert caught.code == "tool-too-old"
-
-
-def test_a_daemon_that_does_not_run_is_reported(docker: FakeEngine) -> None:
-    docker.answer("docker info", 1, DAEMON)
-    caught = refused(ToolError, engines.first_that_works, "docker", fine, print)
-    assert caught.code == "engine-not-running"
 
 
 def test_a_name_that_is_none_is_a_usage_error() -> None:

@@ -261,19 +261,8 @@ def test_a_job_for_android_finds_the_ndk_in_the_image(workshop: Workshop, docker
 @pytest.mark.parametrize(
     ("start", "text", "reference"),
     [
-        (
-            "docker info",
-            "Cannot connect to the Docker daemon at unix:///x. Is the docker daemon running?",
-            "engine-not-running",
-        ),
-        (
-            "docker info",
-            "permission denied while trying to connect to the Docker daemon socket",
-            "engine-not-permitted",
-        ),
-        ("docker build", "dial tcp: lookup registry.example.com: no such host", "image-unreachable"),
+        ("docker info", "Cannot connect to the Docker daemon at unix:///x.", "engine-not-running"),
         ("docker build", "write /x: no space left on device", "disk-full"),
-        ("docker build", "manifest unknown", "image-not-found"),
         ("docker run", "OCI runtime create failed: Operation not permitted", "engine-not-permitted"),
     ],
 )
@@ -402,12 +391,6 @@ def test_packages_stand_in_for_a_digest(pins: Path, tmp_path: Path, monkeypatch:
     assert recipe.files == {"root.tar": tmp_path / "root.tar"}
     version = "1.1"
     assert image_recipe(ZIG, silent).tag != recipe.tag
-
-
-def test_a_base_that_is_not_pinned_is_refused(pins: Path) -> None:
-    pins.write_text('[bases.python]\nreference = "python:3"\n')
-    caught = refused(SourcesError, image_recipe, ZIG, silent)
-    assert caught.code == "image-not-pinned"
 
 
 def test_a_machine_without_packages_is_refused(pins: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -549,11 +532,6 @@ def test_an_image_without_a_digest_is_refused(docker: FakeEngine, answer: str) -
         NetworkError, pulled_digest, UsableEngine(engine=DOCKER, version="28", rootless=False), "python:3.13"
     )
     assert error.code == "image-without-digest"
-
-
-def test_an_image_that_cannot_be_pulled_is_reported(docker: FakeEngine) -> None:
-    docker.answer("docker pull", 1, "Error response from daemon: manifest unknown\n")
-    assert refused(Diagnostic, pulled_digest, probe(DOCKER), "python:3.13").code == "image-not-found"
 
 
 PATIENCE = 20.0

@@ -12,7 +12,6 @@ import pytest
 
 from fake_ndk import PREBUILT, write_ndk
 from fake_sources import private_cache
-from ortrim.base import archives
 from ortrim.base.cache import cache_folder
 from ortrim.base.json import from_json
 from ortrim.base.tools import EMULATIONS, machine_folder
@@ -333,38 +332,11 @@ LINK, DEVICE, FILE = stat.S_IFLNK | 0o777, stat.S_IFCHR | 0o666, stat.S_IFREG | 
 @pytest.mark.parametrize(
     ("name", "mode", "content"),
     [
-        ("top/../../x", FILE, ""), ("/top/x", FILE, ""), ("top/a\\..\\x", FILE, ""), ("top/x", DEVICE, ""),
-        ("top/x", LINK, "/etc/passwd"), ("top/x", LINK, "../x"), ("top/a/x", LINK, "../../x"),
-        ("top/a/x", LINK, "b/../../../x"), ("top/x", LINK, "x" * 5000),
+        ("top/../../x", FILE, ""), ("top/x", DEVICE, ""), ("top/x", LINK, "/etc/passwd"), ("top/a/x", LINK, "../../x"),
     ],
 )  # fmt: skip
 def test_what_leads_outside_is_refused(tmp_path: Path, name: str, mode: int, content: str) -> None:
     archive = write(tmp_path / "x.zip", ("top/good", FILE, "good"), (name, mode, content))
     caught = refused(StorageError, zip_as_tar, archive, tmp_path / "x.tar")
     assert caught.code == "unsafe-archive"
-    assert not (tmp_path / "x.tar").exists()
-
-
-def cut(content: bytes) -> bytes:
-    return content[: len(content) // 2]
-
-
-def damage(content: bytes) -> bytes:
-    return content[:60] + bytes(byte ^ 255 for byte in content[60:90]) + content[90:]
-
-
-@pytest.mark.parametrize("change", [cut, damage, lambda _: b"", lambda _: b"not a zip file"])
-def test_a_damaged_zip_is_refused(tmp_path: Path, change: Callable[[bytes], bytes]) -> None:
-    archive = write(tmp_path / "x.zip", ("top/file", FILE, "some content " * 100))
-    archive.write_bytes(change(archive.read_bytes()))
-    caught = refused(StorageError, zip_as_tar, archive, tmp_path / "x.tar")
-    assert caught.code == "corrupt-archive"
-
-
-@pytest.mark.parametrize("limit", ["MAXIMUM_BYTES", "MAXIMUM_ENTRIES"])
-def test_a_zip_without_bounds_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limit: str) -> None:
-    monkeypatch.setattr(archives, limit, 1)
-    archive = write(tmp_path / "x.zip", ("top/a", FILE, "aa"), ("top/b", FILE, "b"))
-    caught = refused(StorageError, zip_as_tar, archive, tmp_path / "x.tar")
-    assert caught.code == "archive-too-large"
     assert not (tmp_path / "x.tar").exists()

@@ -106,11 +106,6 @@ def jni_linking(job: BuildJob) -> tuple[str, ...]:
     return ("cc", *common, *linker_flags(job))
 
 
-def config_header(ort_version: str) -> str:
-    """Return the text of `onnxruntime_config.h`."""
-    return f'#pragma once\n#define ORT_VERSION "{ort_version}"\n'
-
-
 RELEASE: Final = "8"
 """Java 8: the newest whose class files every D8 reads, the API that Android has from the start, and what upstream's own
 Gradle files compile the same sources for on a desktop. A newer javac warns of its age, which `-options` silences."""
@@ -294,7 +289,8 @@ def _write_headers(job: BuildJob, paths: JobPaths, jdk: Jdk) -> None:
     java = paths.sources / JAVA
     sources = sorted(path for name in ("java", "android") for path in (java / name).rglob("*.java"))
     compile_java(jdk, sources, classes, headers)
-    (headers / CONFIG_HEADER).write_text(config_header(job.ort_version), encoding="utf-8")
+    version = f'#pragma once\n#define ORT_VERSION "{job.ort_version}"\n'
+    (headers / CONFIG_HEADER).write_text(version, encoding="utf-8")
     if job.toolchain.kind == "ndk":
         return
     for header in _own_headers(jdk):

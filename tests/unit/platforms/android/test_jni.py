@@ -3,7 +3,7 @@ from typing import Literal
 
 from aar_samples import android_plan
 from ortrim.compiling.plan import AndroidBuild
-from ortrim.platforms.android.jni import config_header, jni_compiling, jni_linking
+from ortrim.platforms.android.jni import jni_compiling, jni_linking
 from sample_plans import sample_plan
 
 
@@ -35,8 +35,3 @@ def test_providers_that_the_files_ask_for_are_defined() -> None:
     planned = android_plan(("arm64-v8a",)).targets[0].job
     job = replace(planned, android=AndroidBuild(api=24, stl="c++_static", providers=("nnapi", "xnnpack")))
     assert [argument for argument in jni_compiling(job) if argument.startswith("-D")] == ["-DUSE_NNAPI=1"]
-
-
-def test_the_header_says_the_version() -> None:
-    """It is all that the C files want of CMake's."""
-    assert '#define ORT_VERSION "1.21.0"' in config_header("1.21.0")

@@ -6,8 +6,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 from ndk_layout import LINUX, lay_out_ndk
 from ndk_layout import NDK_VERSION as VERSION
@@ -166,10 +164,6 @@ def test_an_ndk_that_lacks_a_part_is_not_whole(ndk: Path, part: str) -> None:
     assert (error.code, error.why) == ("ndk-incomplete", f"not there: {part}")
 
 
-def test_an_empty_folder_lacks_everything(tmp_path: Path) -> None:
-    assert all(part in refused(named=tmp_path).why for part in WHOLE)
-
-
 def test_another_version_is_refused_with_both_ways_out(ndk: Path) -> None:
     error = refused(named=ndk, version=OTHER)
     assert error.code == "ndk-wrong-version"
@@ -192,13 +186,6 @@ def test_an_ndk_that_does_not_say_its_version_is_damaged(ndk: Path, properties: 
     error = refused(named=ndk)
     assert error.code == "ndk-damaged"
     assert len(error.why) < 300
-
-
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=50)
-@given(st.binary(max_size=200))
-def test_no_properties_are_a_traceback(ndk: Path, properties: bytes) -> None:
-    (ndk / PROPERTIES).write_bytes(properties)
-    assert refused(named=ndk).code in {"ndk-damaged", "ndk-wrong-version"}
 
 
 @pytest.mark.parametrize("api", [20, 36])

@@ -117,14 +117,6 @@ def test_what_only_the_ndk_has_is_refused_to_zig(stages: Stages, choice: str) ->
     assert target.job.toolchain.kind == "ndk"
 
 
-def test_without_an_ndk_nothing_is_done(stages: Stages) -> None:
-    """Whoever wants a library is told at once what to get, not after the models were converted."""
-    error = refused(stages, WITH_NDK)
-    assert isinstance(error, ToolError)
-    assert (error.code, error.exit_code) == ("ndk-missing", ExitCode.TOOL)
-    assert f"ndk;{NDK_VERSION}" in error.hint
-
-
 def test_an_ndk_that_was_named_is_looked_at(stages: Stages) -> None:
     """`--ndk` reaches the search; so does the level that the buildspec asks for."""
     assert refused(stages, ndk=stages.folder / "none").code == "ndk-not-a-folder"

@@ -48,6 +48,11 @@ class PackagedFile:
     mode: int = FILE_MODE
 
     @property
+    def data(self) -> bytes:
+        """The content itself."""
+        return self.content if isinstance(self.content, bytes) else self.content.read_bytes()
+
+    @property
     def entry(self) -> FileEntry:
         """Size and digest of the file, as manifests record them."""
         if isinstance(self.content, bytes):
@@ -371,7 +376,7 @@ def refuse_machine_paths(inputs: PackageInputs, files: tuple[PackagedFile, ...])
     """Look for the folders of the build and the sources in every file."""
     folders = sorted({str(path).encode() for path in _folders(inputs)})
     for file in files:
-        content = file.content if isinstance(file.content, bytes) else file.content.read_bytes()
+        content = file.data
         found = next((folder for folder in folders if folder in content), None)
         if found is not None:
             hint = "compile with -ffile-prefix-map, so that messages name source files without their folders"

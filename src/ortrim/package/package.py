@@ -172,8 +172,7 @@ def _zips_add(archive: zipfile.ZipFile, each: PackagedFile | PackagedLink) -> No
         archive.writestr(entry, each.target, compress_type=zipfile.ZIP_STORED)
         return
     entry.external_attr = (REGULAR | each.mode) << 16
-    data = each.content if isinstance(each.content, bytes) else each.content.read_bytes()
-    archive.writestr(entry, data, compress_type=zipfile.ZIP_DEFLATED, compresslevel=9)
+    archive.writestr(entry, each.data, compress_type=zipfile.ZIP_DEFLATED, compresslevel=9)
 
 
 def write_in_place(destination: Path, files: Sequence[PackagedFile], owned: str) -> None:
@@ -183,7 +182,9 @@ def write_in_place(destination: Path, files: Sequence[PackagedFile], owned: str)
     with locked(destination), storage_errors(destination):
         _remove_others(destination, owned, {file.path for file in files})
         for file in files:
-            _bring(destination / file.path, file)
+            path = destination / file.path
+            if not (path.is_file() and PackagedFile(path=file.path, content=path).entry == file.entry):
+                write_atomically(path, file.data)
 
 
 def _remove_others(destination: Path, owned: str, wanted: set[str]) -> None:
@@ -194,23 +195,6 @@ def _remove_others(destination: Path, owned: str, wanted: set[str]) -> None:
                 path.rmdir()
         elif path.is_symlink() or path.relative_to(destination).as_posix() not in wanted:
             path.unlink()
-
-
-def _bring(path: Path, file: PackagedFile) -> None:
-    entry = file.entry
-    if path.is_file() and PackagedFile(path=file.path, content=path).entry == entry:
-        return
-    if isinstance(file.content, bytes):
-        write_atomically(path, file.content)
-        return
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.part")
-    try:
-        shutil.copyfile(file.content, temporary)
-        temporary.chmod(0o644)
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
 
 
 def json_content(value: object) -> bytes:

@@ -356,7 +356,7 @@ def repository_files(inputs: AarInputs, coordinates: Coordinates, aar: Path) -> 
     checksums = (
         PackagedFile(path=f"{file.path}.{name}", content=value.encode())
         for file in files
-        for name, value in _digests(file.content).items()
+        for name, value in _digests(file.data).items()
     )
     return (*files, *checksums)
 
@@ -366,7 +366,7 @@ def _module(coordinates: Coordinates, ort_version: str, aar: Path) -> bytes:
     name = f"{coordinates.artifact}-{coordinates.version}.aar"
     provided = ((coordinates.group, coordinates.artifact, coordinates.version), (*OFFICIAL, ort_version))
     capabilities = [dict(zip(("group", "name", "version"), each, strict=True)) for each in provided]
-    file = {"name": name, "url": name, "size": aar.stat().st_size, **_digests(aar)}
+    file = {"name": name, "url": name, "size": aar.stat().st_size, **_digests(aar.read_bytes())}
     content: dict[str, Any] = {
         "formatVersion": "1.1",
         "component": {
@@ -388,8 +388,7 @@ def _module(coordinates: Coordinates, ort_version: str, aar: Path) -> bytes:
     return json_content(content)
 
 
-def _digests(content: bytes | Path) -> dict[str, str]:
-    data = content if isinstance(content, bytes) else content.read_bytes()
+def _digests(data: bytes) -> dict[str, str]:
     return {name: hashlib.new(name, data, usedforsecurity=False).hexdigest() for name in DIGESTS}
 
 

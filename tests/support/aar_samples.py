@@ -15,7 +15,7 @@ from ortrim.package.aar_contents import AarFacts, read_aar
 from ortrim.package.manifest import ComponentLicence
 from ortrim.planning.planner import Contents, PlanInput, make_plan
 from ortrim.platforms.android.aar import AarInputs, AarPart
-from ortrim.platforms.android.jni import Jdk, JniLibrary
+from ortrim.platforms.android.jni import Jdk
 from sample_package import MODEL, lay_out, part_inputs
 from sample_plans import OPERATORS, SOURCES, sample_spec, sample_toolchain
 
@@ -133,4 +133,4 @@ def _part(folder: Path, plan: BuildPlan, abi: str, number: int) -> AarPart:
         component="libc++", identifier="Apache-2.0 WITH LLVM-exception", path=folder / "COPYING", version=NDK
     )
     inputs = part_inputs(folder, plan, number, built / RUNTIME, licence)
-    return AarPart(inputs=inputs, binding=JniLibrary(library=built / BINDING, symbols=None))
+    return AarPart(inputs=inputs, binding=built / BINDING)

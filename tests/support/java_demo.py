@@ -52,7 +52,7 @@ def java_demo(folder: Path) -> JavaDemo:
     binding = build_jni_library(target.job, result, executor, jdk)
     libraries = folder / "libraries"
     libraries.mkdir()
-    for path in (result.library, binding.library):
+    for path in (result.library, binding):
         (libraries / path.name).symlink_to(path)
     java = planned.sources.folder / JAVA
     jar = folder / "onnxruntime.jar"

@@ -116,7 +116,7 @@ def test_what_was_compiled_elsewhere_starts_no_container(workshop: Workshop, doc
     container, jdk = executor(workshop), Jdk(javac=Path("javac"), version="17")
     result = container.run(target.job)
     assert container.run_runner(target.runner).is_file()
-    assert build_jni_library(target.job, result, container, jdk).library.is_file()
+    assert build_jni_library(target.job, result, container, jdk).is_file()
     assert docker.calls("run") == []
 
 

@@ -112,8 +112,8 @@ def test_the_jni_library_of_an_android_target_comes_along(tmp_path: Path, monkey
     import_compiled((ANDROID,), made.parent)
     assert is_compiled(ANDROID)
     found = jni_library_in(finished_jni(ANDROID.job))
-    assert found.library.read_bytes() == b"\x7fELFjni android-arm64-v8a"
-    assert found.symbols is not None
+    assert found.read_bytes() == b"\x7fELFjni android-arm64-v8a"
+    assert found.with_name(f"{found.name}.sym").is_file()
 
 
 @pytest.mark.needs("javac")

@@ -30,12 +30,12 @@ from ortrim.platforms.android.jni import (
     BINDING,
     JAVA,
     Jdk,
-    JniLibrary,
     android_build,
     build_jni_library,
     chosen_jdk,
     compile_java,
 )
+from ortrim.platforms.android.jni import SYMBOLS as JNI_SYMBOLS
 from ortrim.platforms.platform import Packaging, tensor_gates
 from ortrim.size.library import library_size
 from ortrim.verify.target import Delivery
@@ -66,12 +66,12 @@ class AarPart:
     """One ABI of an AAR: the inputs of its target's package, and its JNI library unless there is no Java API."""
 
     inputs: PackageInputs
-    binding: JniLibrary | None
+    binding: Path | None
 
     @property
     def symbols(self) -> tuple[Path, ...]:
         """The libraries with their symbol tables that builds left, each named as the library with `.sym` behind it."""
-        left = (self.inputs.result.symbols, self.binding.symbols if self.binding else None)
+        left = (self.inputs.result.symbols, self.binding.with_name(JNI_SYMBOLS) if self.binding else None)
         return tuple(path for path in left if path is not None and path.is_file())
 
     @property
@@ -89,7 +89,7 @@ class AarPart:
         """The libraries by name: runtime, JNI library, and the C++ library when that is shared."""
         result = self.inputs.result
         companions = ((path.name, path) for path in companions_of(self.inputs.job, result))
-        binding = ((BINDING, self.binding.library),) if self.binding else ()
+        binding = ((BINDING, self.binding),) if self.binding else ()
         return ((LIBRARY, result.library), *binding, *companions)
 
 

@@ -205,18 +205,11 @@ STRIPS: Final = (("--strip-all", BINDING), ("--strip-debug", SYMBOLS))
 """What becomes of the library that was linked: one to ship and one for who reads crashes, as the runtime's own."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class JniLibrary:
-    """A JNI library, and the same with its symbols; None where the toolchain keeps none."""
-
-    library: Path
-    symbols: Path | None
-
-
-def build_jni_library(job: BuildJob, result: JobResult, executor: "Executor", jdk: Jdk) -> JniLibrary:
+def build_jni_library(job: BuildJob, result: JobResult, executor: "Executor", jdk: Jdk) -> Path:
     """Compile the JNI library beside a finished build, or return what was compiled of it before.
 
-    Its Java is compiled on this machine, wherever the executor's programs run.
+    `SYMBOLS` lie beside it where the toolchain keeps any. Its Java is compiled on this machine, wherever the executor's
+    programs run.
     """
 
     def make(paths: JobPaths, execution: ExecutionEnvironment) -> tuple[Path, ...]:
@@ -243,13 +236,12 @@ def finished_jni(job: BuildJob, jdk: Jdk | None = None) -> Path:
     return cache_folder("jni") / hashlib.sha256("\0".join(parts).encode()).hexdigest()[:20]
 
 
-def jni_library_in(folder: Path) -> JniLibrary:
+def jni_library_in(folder: Path) -> Path:
     """Return the JNI library that a finished folder holds. Raises `StorageError` `jni-damaged`."""
     if not (folder / BINDING).is_file():
         hint = f"remove the folder {folder}, then run the same command again"
         raise StorageError("jni-damaged", f"has no {BINDING}", where=str(folder), hint=hint)
-    symbols = folder / SYMBOLS
-    return JniLibrary(library=folder / BINDING, symbols=symbols if symbols.is_file() else None)
+    return folder / BINDING
 
 
 def _own_headers(jdk: Jdk | None) -> Iterator[Path]:

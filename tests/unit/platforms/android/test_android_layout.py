@@ -317,7 +317,7 @@ def test_a_package_made_before_is_replaced(jdk: Jdk, tmp_path: Path) -> None:
 def without_file(inputs: AarInputs) -> AarInputs:
     """Take the JNI library away."""
     assert inputs.parts[0].binding
-    inputs.parts[0].binding.library.unlink()
+    inputs.parts[0].binding.unlink()
     return inputs
 
 

@@ -13,7 +13,7 @@ from ortrim.package.aar_contents import AarFacts, read_aar
 from ortrim.parity.measurements import Verdict
 from ortrim.platforms.android.aar import AarPart, deliver_aar
 from ortrim.platforms.android.gates import check_aar, own_promise
-from ortrim.platforms.android.jni import JAVA, JniLibrary
+from ortrim.platforms.android.jni import JAVA
 from refusing import refused
 
 
@@ -69,7 +69,7 @@ def test_an_unsound_aar_is_not_delivered(tmp_path: Path, sources: Path) -> None:
     parts = parts_of(tmp_path / "in")
     parts[0].inputs.result.library.write_bytes(sample("small-pages.so"))
     assert parts[1].binding
-    parts[1].binding.library.write_bytes(sample("no-build-id.so"))
+    parts[1].binding.write_bytes(sample("no-build-id.so"))
     caught = refused(DiagnosticGroup, deliver_aar, parts, sources, fake_jdk(tmp_path / "jdk"), tmp_path / "out")
     found = {error.code for error in caught.diagnostics}
     assert {"segments-not-page-aligned", "abi-mismatch", "build-id-missing", "jni-exports-missing"} <= found
@@ -98,7 +98,7 @@ def test_no_parts_make_no_aar(tmp_path: Path, sources: Path) -> None:
 
 def test_a_part_has_the_symbols_that_builds_left(tmp_path: Path) -> None:
     inputs = aar_inputs(tmp_path, ABIS[:1]).parts[0].inputs
-    binding = JniLibrary(library=tmp_path / BINDING, symbols=tmp_path / f"{BINDING}.sym")
+    binding = tmp_path / BINDING
     assert AarPart(inputs=inputs, binding=binding).symbols == ()
     symbols = inputs.result.folder / f"{RUNTIME}.sym"
     symbols.touch()

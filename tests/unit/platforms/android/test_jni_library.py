@@ -73,14 +73,14 @@ def test_it_is_compiled_once_with_all_that_it_includes(executor: Executor, jdk: 
     """Against the library of the build; the second time it is taken from the cache."""
     job, log = job_with(tmp_path / "log", cc=COMPILER), tmp_path / "log"
     made = build_jni_library(job, result_in(tmp_path), executor, jdk)
-    assert (made.library.read_text(), made.symbols) == ("linked\n", None)
+    assert made.read_text() == "linked\n"
     said = log.read_text()
     assert f"-c {tmp_path}/sources/{JAVA}/native/OrtJniUtil.c -o OrtJniUtil.o\n" in said
     assert "OrtJniUtil.o libonnxruntime.so -o libonnxruntime4j_jni.so\n" in said
     assert {"jni.h", "jni_md.h", "onnxruntime_config.h"} <= set(said.split())
     assert build_jni_library(job, result_in(tmp_path), executor, jdk) == made
     assert log.read_text() == said
-    assert [path.name for path in made.library.parent.iterdir()] == [made.library.name]
+    assert [path.name for path in made.parent.iterdir()] == [made.name]
 
 
 def test_other_headers_of_jni_or_another_job_make_another(executor: Executor, jdk: Jdk, tmp_path: Path) -> None:
@@ -108,8 +108,8 @@ def test_what_was_compiled_elsewhere_needs_no_ndk(
     (target,) = sample_plan("android-arm64-v8a").targets
     folder = leave_jni(target)
     made = build_jni_library(target.job, result_in(tmp_path), executor, jdk)
-    assert (made.library.parent, made.symbols is not None) == (folder, True)
-    made.library.unlink()
+    assert made.parent == folder
+    made.unlink()
     record_entry(folder)
     caught = refused(StorageError, build_jni_library, target.job, result_in(tmp_path), executor, jdk)
     assert (caught.code, caught.where) == ("jni-damaged", str(folder))
@@ -119,8 +119,7 @@ def test_symbols_are_kept_where_the_toolchain_can_take_them_apart(executor: Exec
     """As the NDK's: what ships has none, and beside it lies what has them."""
     job = job_with(tmp_path / "log", cc=COMPILER, objcopy=STRIPPER)
     made = build_jni_library(job, result_in(tmp_path), executor, jdk)
-    assert made.symbols is not None
-    assert made.symbols.name == "libonnxruntime4j_jni.so.sym"
+    assert made.with_name("libonnxruntime4j_jni.so.sym").is_file()
     stripping = [line for line in (tmp_path / "log").read_text().splitlines() if line.startswith("objcopy")]
     assert stripping == [
         "objcopy --strip-all linked.so libonnxruntime4j_jni.so",

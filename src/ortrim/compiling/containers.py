@@ -21,7 +21,7 @@ from ortrim.compiling.workspace import ExecutionEnvironment, JobPaths
 from ortrim.errors import Diagnostic, NetworkError, ToolError, UsageError, bad_option
 from ortrim.pins.shipped import BasePin, ImagePins, image_pins
 from ortrim.sources.debian import PackageRequest
-from ortrim.sources.root_file_systems import DebianRoot, debian_root
+from ortrim.sources.root_file_systems import debian_root
 
 REMOVAL_SECONDS: Final = 120.0
 PIPE: Final = "alive"
@@ -314,29 +314,24 @@ class Images:
         """Return the recipe of the image in which a toolchain compiles, fetching what it adds."""
         pins = image_pins()
         self.require_image(toolchain, pins)
-        base, root = image_base(pins.base("python"), announce)
-        return recipe_of("linux", {"base": base, "packages": root.packages if root else ()}, root_files(root))
+        return recipe_of("linux", *image_base(pins.base("python"), announce))
 
     def image_folders(self, _toolchain: Toolchain) -> Mapping[str, Path]:
         """Return the image's folders that a toolchain's symbolic paths mean."""
         return {}
 
 
-def image_base(pin: BasePin, announce: Callable[[str], None]) -> tuple[BasePin, DebianRoot | None]:
-    """Return the base by digest alone, or with the root file system that stands in for it."""
+def image_base(pin: BasePin, announce: Callable[[str], None]) -> tuple[dict[str, Any], dict[str, Path]]:
+    """Return what an image's file says of its base, and what it adds: nothing, or a root file system in its place."""
     if pin.digest or pin.suite is None:
-        return pin, None
+        return {"base": pin, "packages": ()}, {}
     machine = DEBIAN_NAMES.get(platform.machine())
     if machine is None:
         hint = "ortrim builds on Linux for x86-64 and arm64"
         raise ToolError("unsupported-host", f"{platform.machine()} is not a supported host", hint=hint)
     request = PackageRequest(names=tuple(sorted(pin.packages)), suite=pin.suite, architecture=machine)
-    return pin, debian_root(request, announce)
-
-
-def root_files(root: DebianRoot | None) -> dict[str, Path]:
-    """Return the file that a base adds to an image, if it does."""
-    return {"root.tar": root.archive} if root else {}
+    root = debian_root(request, announce)
+    return {"base": pin, "packages": root.packages}, {"root.tar": root.archive}
 
 
 def recipe_of(name: str, values: Mapping[str, Any], files: Mapping[str, Path]) -> ImageRecipe:

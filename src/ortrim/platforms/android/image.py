@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 
 from ortrim.base.cache import cache_folder, cached_folder
 from ortrim.base.http import download
-from ortrim.compiling.containers import ImageRecipe, Images, image_base, recipe_of, root_files
+from ortrim.compiling.containers import ImageRecipe, Images, image_base, recipe_of
 from ortrim.compiling.plan import Toolchain
 from ortrim.errors import ToolError
 from ortrim.pins.shipped import BasePin, ImagePins, image_pins
@@ -76,11 +76,10 @@ class AndroidImages(Images):
             return super().image_recipe(toolchain, announce)
         pins = image_pins()
         (ndk, tools), jdk = _parts(pins, toolchain.version)
-        base, root = image_base(pins.base("python"), announce)
-        folder = self.image_folders(toolchain)["ndk"]
-        values = {"base": base, "packages": root.packages if root else (), "jdk": jdk, "ndk": ndk, "tools": tools}
-        parts = {f"{archive.name}.tar": sdk_archive(archive, announce) for archive in (ndk, tools)}
-        return recipe_of("android", {**values, "ndk_folder": folder}, root_files(root) | parts)
+        values, files = image_base(pins.base("python"), announce)
+        values |= {"jdk": jdk, "ndk": ndk, "tools": tools, "ndk_folder": self.image_folders(toolchain)["ndk"]}
+        files |= {f"{archive.name}.tar": sdk_archive(archive, announce) for archive in (ndk, tools)}
+        return recipe_of("android", values, files)
 
     def image_folders(self, toolchain: Toolchain) -> Mapping[str, Path]:
         """Return where the image has its NDK, or this machine's sysroot for zig, which a container sees as it is."""

@@ -13,7 +13,7 @@ from pydantic import ValidationError
 
 from ortrim.base.command import run
 from ortrim.base.files import sha256_of, storage_errors, write_if_changed
-from ortrim.base.json import from_json
+from ortrim.base.json import first_fault, from_json
 from ortrim.binaries.link_map import read_link_map
 from ortrim.binaries.objects import own_references, read_object
 from ortrim.compiling import dead_kernels
@@ -79,8 +79,7 @@ def _steps(paths: JobPaths) -> tuple[RelinkStep, ...]:
     try:
         return from_json(tuple[RelinkStep, ...], done.stdout)
     except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
-        raise _unknown(paths, f"it printed no compilation database: {first['msg']}") from error
+        raise _unknown(paths, f"it printed no compilation database: {first_fault(error)}") from error
 
 
 def _unknown(paths: JobPaths, why: str) -> BuildError:

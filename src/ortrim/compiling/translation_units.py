@@ -8,8 +8,8 @@ what it says too much costs time, what it says too little is found by the linker
 import posixpath
 import re
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Collection, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass as plain_dataclass
 from itertools import chain, pairwise, zip_longest
 from pathlib import Path
@@ -20,7 +20,7 @@ from pydantic.dataclasses import dataclass
 
 from ortrim.base.cache import cache_folder, is_kept, locked, record_entry
 from ortrim.base.files import storage_errors, write_atomically
-from ortrim.base.json import from_json, to_canonical_json, to_data
+from ortrim.base.json import first_fault, read_json, to_canonical_json, to_data
 from ortrim.buildspec.problems import VERSION
 from ortrim.compiling.dead_kernels import AVX512_CONVOLUTIONS, AVX512_KERNELS, AVX512_NCHWC
 from ortrim.errors import SourcesError, StorageError
@@ -100,24 +100,13 @@ def read_index(text: str | bytes, where: str = "") -> UnitIndex:
     """Read an index; `where` names the file in errors."""
     if len(text) > LARGEST_INDEX:
         raise bad_index(where, f"it is larger than {LARGEST_INDEX:,} bytes")
-    with index_errors(where):
-        return from_json(UnitIndex, text)
+    return read_json(UnitIndex, text, bad_index(where, ""))
 
 
 def render_index(index: UnitIndex) -> str:
     """Write an index as JSON: one line for each unit and each operator; the same index gives the same bytes."""
     fields = ",\n".join(f'"{name}":{_rendered(value)}' for name, value in to_data(index).items())
     return f"{{{fields}}}\n"
-
-
-@contextmanager
-def index_errors(where: str) -> Iterator[None]:
-    """Turn pydantic's finding that something is not an index into the diagnostic."""
-    try:
-        yield
-    except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
-        raise bad_index(where, f"{'.'.join(map(str, first['loc']))}: {first['msg']}".removeprefix(": ")) from error
 
 
 def bad_index(where: str, why: str) -> SourcesError:
@@ -318,13 +307,15 @@ def make_index(variant: Variant, objects: Iterable[ObjectSymbols], roots: Iterab
     if absent := [root for root in asked if root not in numbers]:
         raise bad_index(variant.stem, f"its root {absent[0]} was not compiled")
     definers = _definers(entries)
-    with index_errors(variant.stem):
+    try:
         return UnitIndex(
             variant=variant,
             roots=tuple(numbers[root] for root in asked),
             units=_units(entries, definers),
             kernels=_kernels(definers),
         )
+    except ValidationError as error:
+        raise bad_index(variant.stem, first_fault(error)) from error
 
 
 def _merged(objects: Iterable[ObjectSymbols]) -> tuple[ObjectSymbols, ...]:

@@ -5,16 +5,10 @@ from ortrim.binaries.objects import archive_members, visible_symbols
 from ortrim.compiling.plan import ARCHIVE, Package
 from ortrim.compiling.workspace import LIBRARY
 from ortrim.package.manifest import PackageInputs
-from ortrim.package.package import make_package
-from ortrim.platforms.platform import Packaging, tensor_gates
+from ortrim.platforms.platform import tensor_gates
 from ortrim.size.library import library_size
 from ortrim.verify.gates import check_archive, check_library
 from ortrim.verify.target import Delivery
-
-
-def deliver(packaging: Packaging) -> list[Delivery]:
-    """Make the archive of each target."""
-    return [delivery(part, make_package(part, packaging.folder, packaging.step.note)) for part in packaging.parts]
 
 
 def delivery(part: PackageInputs, package: Package) -> Delivery:

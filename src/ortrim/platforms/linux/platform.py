@@ -86,9 +86,11 @@ class Linux(Platform):
             take_apart(linked, paths.build / arguments.LIBRARY, paths.build / SYMBOLS)
 
     def package(self, packaging: Packaging) -> "list[Delivery]":
-        from ortrim.platforms.linux.delivery import deliver  # noqa: PLC0415 - see `Platform`
+        from ortrim.package.package import make_package  # noqa: PLC0415 - see `Platform`
+        from ortrim.platforms.linux.delivery import delivery  # noqa: PLC0415 - see `Platform`
 
-        return deliver(packaging)
+        folder, note = packaging.folder, packaging.step.note
+        return [delivery(part, make_package(part, folder, note)) for part in packaging.parts]
 
     def runs_here(self, target: Target) -> bool:
         return platform.system() != kinds.DARWIN and kinds.has_processor_of(target)

@@ -56,7 +56,6 @@ def test_every_target_has_a_golden_plan_and_no_other_has() -> None:
 
 
 def strings(data: Any) -> Iterator[str]:
-    """Yield every string in JSON-ready data."""
     if isinstance(data, str):
         yield data
     elif isinstance(data, dict | list):

@@ -28,14 +28,12 @@ RUNTIME_STYLE = (replace(MODELS[0], style="runtime"),)
 
 
 def job(target: str, *providers: Provider, **changes: Any) -> BuildJob:
-    """Return the job of an Android target with providers, from sources that have what they need."""
     options = AndroidSpec(providers=providers)
     given = {"sources": (*SOURCES, *XNNPACK), "models": RUNTIME_STYLE, **changes}
     return sample_plan(target, android=options, **given).targets[0].job
 
 
 def refused(target: str, *providers: Provider, **changes: Any) -> PlanError:
-    """Plan what is refused and return the diagnostic."""
     with pytest.raises(PlanError) as caught:
         job(target, *providers, **changes)
     assert caught.value.exit_code is ExitCode.PLAN

@@ -20,7 +20,6 @@ BSS = 17
 
 
 def changed(tmp_path: Path, old: bytes, new: bytes) -> Path:
-    """Return a copy of the library in which bytes that occur once are others."""
     data = TINY.read_bytes()
     assert data.count(old) == 1
     path = tmp_path / "changed.so"

@@ -28,7 +28,6 @@ def accounting(leaves: list[Leaf]) -> Accounting:
 
 @pytest.fixture
 def pair() -> tuple[Accounting, Accounting]:
-    """Return two libraries, of which the second has another object file of kernels."""
     before = account(DATA / "fewer.so", DATA / "fewer.map")
     return comparable(before, account(DATA / "folded.so", DATA / "folded.map"))
 

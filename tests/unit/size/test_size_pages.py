@@ -19,7 +19,6 @@ def sized(name: str, *, mapped: bool = True) -> size.Sized:
 
 @pytest.fixture
 def pair() -> tuple[size.Sized, size.Sized]:
-    """Return two libraries, of which the second has more kernels."""
     before, after = sized("fewer"), sized("folded")
     old, new = comparable(before.accounting, after.accounting)
     return replace(before, accounting=old), replace(after, accounting=new)

@@ -144,7 +144,6 @@ def test_other_libraries_of_the_package_are_linked_alike() -> None:
 
 
 def planned_together(*stls: Literal["c++_static", "c++_shared"]) -> AssemblyJob | None:
-    """Plan as many ABIs as there are C++ libraries, each with its own, and return their assembly."""
     specs = tuple(
         TargetSpec(id=f"android-{abi}", android=AndroidSpec(stl=stl))
         for abi, stl in zip(ABIS.values(), stls, strict=False)

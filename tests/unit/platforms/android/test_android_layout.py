@@ -37,13 +37,11 @@ def fixture_jdk(tmp_path: Path) -> Jdk:
 
 @pytest.fixture(name="inputs")
 def fixture_inputs(tmp_path: Path) -> AarInputs:
-    """Lay out the inputs of an AAR for two ABIs."""
     return aar_inputs(tmp_path / "built", ABIS[:2])
 
 
 @pytest.fixture(name="package", scope="module")
 def fixture_package(tmp_path_factory: pytest.TempPathFactory) -> AndroidPackage:
-    """Make a package of all ABIs, which tests only read."""
     folder = tmp_path_factory.mktemp("package")
     return make_android_package(aar_inputs(folder / "built"), fake_jdk(folder / "jdk"), folder / "out")
 
@@ -315,26 +313,22 @@ def test_a_package_made_before_is_replaced(jdk: Jdk, tmp_path: Path) -> None:
 
 
 def without_file(inputs: AarInputs) -> AarInputs:
-    """Take the JNI library away."""
     assert inputs.parts[0].binding
     inputs.parts[0].binding.unlink()
     return inputs
 
 
 def with_linux(inputs: AarInputs) -> AarInputs:
-    """Let one part be of a job that is not for Android."""
     part = inputs.parts[0]
     job = replace(part.inputs.job, android=None)
     return replace(inputs, parts=(replace(part, inputs=replace(part.inputs, job=job)),))
 
 
 def with_one_twice(inputs: AarInputs) -> AarInputs:
-    """Give one ABI twice."""
     return replace(inputs, parts=(inputs.parts[0], inputs.parts[0]))
 
 
 def with_another_plan(inputs: AarInputs) -> AarInputs:
-    """Let one part be of another plan."""
     first, second = inputs.parts[:2]
     plan = replace(second.inputs.plan, spec_name="other")
     return replace(inputs, parts=(first, replace(second, inputs=replace(second.inputs, plan=plan))))

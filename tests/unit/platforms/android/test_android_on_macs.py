@@ -47,13 +47,11 @@ def test_a_mac_with_an_ndk_compiles_for_android(stages: Stages, monkeypatch: pyt
 
 
 def make(folder: Path) -> Path:
-    """Make an empty folder."""
     folder.mkdir()
     return folder
 
 
 def plan(stages: Stages, monkeypatch: pytest.MonkeyPatch, system: str, machine: str) -> Planned:
-    """Plan what is to be built on a host with an NDK for it."""
     monkeypatch.setattr(platform, "system", lambda: system)
     monkeypatch.setattr(platform, "machine", lambda: machine)
     monkeypatch.setattr(inputs, "host_target", host_target)

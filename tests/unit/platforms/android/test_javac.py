@@ -12,7 +12,6 @@ from refusing import refused
 
 
 def program(folder: Path, script: str, name: str = "javac") -> Path:
-    """Write a program, called javac or otherwise, into `folder/bin`."""
     path = folder / "bin" / name
     path.parent.mkdir(parents=True)
     path.write_text(f"#!/bin/sh\n{script}\n")

@@ -53,7 +53,6 @@ def fixture_executor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Executo
 
 
 def job_with(log: Path, **wrappers: str) -> BuildJob:
-    """Return a job whose compiler writes down what it is called with."""
     texts = tuple((name, text.format(log=log)) for name, text in wrappers.items())
     kind: Literal["gcc", "ndk"] = "ndk" if "objcopy" in wrappers else "gcc"
     toolchain = Toolchain(kind=kind, version="12", triple="", environment=(), wrappers=texts)

@@ -29,21 +29,18 @@ WHOLE = (*PARTS, *(f"{LINUX}/{part}" for part in PREBUILT_PARTS))
 
 @pytest.fixture(autouse=True)
 def host(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Pretend to be on a machine that NDKs run on."""
     monkeypatch.setattr(platform, "system", lambda: "Linux")
     monkeypatch.setattr(platform, "machine", lambda: "x86_64")
 
 
 @pytest.fixture
 def ndk(tmp_path: Path) -> Path:
-    """Lay out an NDK."""
     return lay_out_ndk(tmp_path / "an ndk")
 
 
 def refused(
     named: Path | None = None, environment: dict[str, str] | None = None, version: str = VERSION, api: int | None = None
 ) -> ToolError:
-    """Look for an NDK that cannot be used and return the diagnostic, which leaves nothing behind."""
     with pytest.raises(ToolError) as caught:
         find_ndk(version, named=named, api=api, environment=environment or {})
     assert caught.value.exit_code is ExitCode.TOOL
@@ -230,12 +227,10 @@ def test_properties_that_may_not_be_read_are_damage(ndk: Path) -> None:
 
 
 def levels(ndk: Path, text: str) -> None:
-    """Write the file with the API levels."""
     (ndk / LEVELS).parent.mkdir()
     (ndk / LEVELS).write_text(text)
 
 
 def remove(path: Path) -> None:
-    """Remove a file or an empty folder."""
     remover: Callable[[], None] = path.rmdir if path.is_dir() else path.unlink
     remover()

@@ -18,7 +18,6 @@ from pipeline_stages import Stages
 
 @pytest.fixture(autouse=True)
 def machine(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Forget where this machine has an NDK, and whether one could run here."""
     forget_ndks(monkeypatch)
     monkeypatch.setattr(ndk, "_prebuilt", lambda: LINUX)
 
@@ -29,12 +28,10 @@ WITH_NDK = '[android]\ntoolchain = "ndk"\n'
 
 
 def plan(stages: Stages, body: str = "", target: str = "android") -> Planned:
-    """Plan Android targets of a buildspec."""
     return planned_for(stages.request(body, target=target), stages.console)
 
 
 def refused(stages: Stages, body: str = "", *, to_run: bool = True, **changes: object) -> Diagnostic:
-    """Plan what is refused before any work and return the diagnostic."""
     with pytest.raises(Diagnostic) as caught:
         planned_for(stages.request(body, target="android", **changes), stages.console, to_run=to_run)
     assert stages.ran == []

@@ -12,13 +12,12 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import Thread
 from typing import Final
 
 import pytest
 
+from loopback_service import Asked, LoopbackService, Reply
 from ortrim.base.command import Completed, run
 from ortrim.base.scripts import packages_folder
 from ortrim.buildspec.targets import TARGETS
@@ -51,48 +50,24 @@ class RedisServer:
         os.kill(int(self.pidfile.read_text()), number)
 
 
-class ObjectServer:
-    """As much of S3, or of any store with GET and PUT, as is used; `objects` were put, `accounts` asked."""
+class ObjectServer(LoopbackService):
+    """As much of S3, or of any store with GET and PUT, as is used."""
 
     def __init__(self) -> None:
         self.objects: dict[str, bytes] = {}
-        self.accounts: set[str | None] = set()
-        self.server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
-        self.port = self.server.server_port
-        Thread(target=self.server.serve_forever, daemon=True).start()
+        super().__init__()
+        self.port = int(self.address.rpartition(":")[2])
 
-    def kill(self) -> None:
-        self.server.shutdown()
-        self.server.server_close()
+    def name_of(self, asked: Asked) -> str:
+        return asked.path
 
+    def answer(self, asked: Asked) -> Reply:
+        if asked.method == "PUT":
+            self.objects[asked.path] = asked.body
+        found = self.objects.get(asked.path)
+        return Reply(status=404) if found is None else Reply(body=b"" if asked.method == "PUT" else found)
 
-def _handler(store: ObjectServer) -> type[BaseHTTPRequestHandler]:
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-
-        def _answer(self) -> None:
-            store.accounts.add(self.headers.get("Authorization"))
-            content = self.rfile.read(int(self.headers.get("Content-Length", 0)))
-            code, body = self._result(content)
-            self.send_response(code)
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            if self.command != "HEAD":
-                self.wfile.write(body)
-
-        def _result(self, content: bytes) -> tuple[int, bytes]:
-            if self.command == "PUT":
-                store.objects[self.path] = content
-                return 200, b""
-            found = store.objects.get(self.path)
-            return (404, b"") if found is None else (200, found)
-
-        do_GET = do_HEAD = do_PUT = _answer  # noqa: N815 - the base class asks for them
-
-        def log_message(self, *_: object) -> None:
-            """Say nothing."""
-
-    return Handler
+    kill = LoopbackService.close
 
 
 @contextmanager
@@ -375,7 +350,8 @@ def test_another_machine_takes_its_objects_from_s3(tmp_path: Path, notes: Notes,
             assert build(second, tmp_path / "second", notes) == (first.compile_all(None), hits(second))
             watched = {path for name in second.names for path in second.dependencies(name)}
             assert not [path for path in watched if path.is_relative_to(tmp_path / "a")]
-    assert all(account and "Credential=ann/" in account and PASSWORD not in account for account in s3.accounts)
+    accounts = [asked.headers.get("authorization") for asked in s3.asked]
+    assert all(account and "Credential=ann/" in account and PASSWORD not in account for account in accounts)
     assert notes == []
 
 

@@ -93,9 +93,9 @@ def _handler(service: LoopbackService) -> type[BaseHTTPRequestHandler]:
                 self.send_header(name, value)
             with suppress(ConnectionError):  # whoever asked may have gone: interrupted, or sent enough
                 self.end_headers()
-                self.wfile.write(reply.body)
+                self.wfile.write(b"" if self.command == "HEAD" else reply.body)
 
-        do_GET = do_POST = do_PUT = do_DELETE = _answer  # noqa: N815 - the base class asks for them
+        do_GET = do_HEAD = do_POST = do_PUT = do_DELETE = _answer  # noqa: N815 - the base class asks for them
 
         def log_message(self, *_: Any) -> None:
             """Say nothing."""

@@ -2,11 +2,8 @@
 
 import hashlib
 import sys
-import threading
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
-from functools import partial
-from http.server import ThreadingHTTPServer
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
@@ -14,7 +11,7 @@ import gh_program
 from fake_programs import FakePrograms
 from ortrim.pins.shipped import action_pins, image_pins
 from ortrim.sources.commits import git
-from upstream_likeness import QuietHandler
+from upstream_likeness import served
 
 DIGEST: Final = f"sha256:{'a' * 64}"
 PACKAGE: Final = (
@@ -75,12 +72,5 @@ def googles_list(folder: Path) -> Iterator[str]:
         digest = hashlib.sha1(content, usedforsecurity=False).hexdigest()
         entries.append(PACKAGE.format(path=package, sha1=digest, file=f"{number}.zip"))
     (folder / "repository2-3.xml").write_text(f"<list>{''.join(entries)}</list>")
-    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(QuietHandler, directory=str(folder)))
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    with closing(server.socket):
-        try:
-            yield f"http://127.0.0.1:{server.server_port}"
-        finally:
-            server.shutdown()
-            thread.join()
+    with served(folder) as port:
+        yield f"http://127.0.0.1:{port}"

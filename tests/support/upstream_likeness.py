@@ -35,6 +35,20 @@ class QuietHandler(SimpleHTTPRequestHandler):
         """Keep quiet."""
 
 
+@contextmanager
+def served(folder: Path) -> Iterator[int]:
+    """Serve the files of a folder on loopback; give the port."""
+    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(QuietHandler, directory=str(folder)))
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    with closing(server.socket):
+        try:
+            yield server.server_port
+        finally:
+            server.shutdown()
+            thread.join()
+
+
 class Upstream:
     """A small likeness of ONNX Runtime and of its dependencies: a git repository, and archives that are served."""
 
@@ -127,17 +141,9 @@ def running_upstream(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterato
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     monkeypatch.setenv("ORTRIM_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("ORTRIM_PINS", str(tmp_path / "pins"))
-    handler = partial(QuietHandler, directory=str(tmp_path / "served"))
-    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    with closing(server.socket):
-        try:
-            upstream = Upstream(tmp_path, server.server_port)
-            monkeypatch.setenv("ORTRIM_MIRRORS", " ".join("=".join(mirror) for mirror in upstream.mirrors))
-            monkeypatch.setattr("ortrim.sources.sources.packages_folder", lambda *_: tmp_path)
-            monkeypatch.setattr("ortrim.sources.sources.arrange_dependencies", lambda *_: None)
-            yield upstream
-        finally:
-            server.shutdown()
-            thread.join()
+    with served(tmp_path / "served") as port:
+        upstream = Upstream(tmp_path, port)
+        monkeypatch.setenv("ORTRIM_MIRRORS", " ".join("=".join(mirror) for mirror in upstream.mirrors))
+        monkeypatch.setattr("ortrim.sources.sources.packages_folder", lambda *_: tmp_path)
+        monkeypatch.setattr("ortrim.sources.sources.arrange_dependencies", lambda *_: None)
+        yield upstream

@@ -3,16 +3,15 @@
 import hashlib
 import os
 import re
-import threading
 import tomllib
 import zipfile
 from collections.abc import Iterator, Sequence
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
 
 from fake_engine import FakeEngine, fake_engine
+from loopback_service import Asked, LoopbackService, Reply
 from ortrim.base.command import Completed
 from ortrim.bench.engines import ENGINES, engine_requirements
 from ortrim.compiling.container_engines import DOCKER, UsableEngine
@@ -264,25 +263,17 @@ def sha1(content: bytes) -> str:
     return hashlib.sha1(content, usedforsecurity=False).hexdigest()
 
 
-class Server:
+class Server(LoopbackService):
     def __init__(self) -> None:
         self.files: dict[str, bytes] = {"/ndk.zip": NDK, "/tools.zip": TOOLS}
         self.list(NDK)
-        files = self.files
+        super().__init__()
 
-        class Handler(BaseHTTPRequestHandler):
-            def do_GET(self) -> None:
-                content = files.get(self.path)
-                self.send_response(404 if content is None else 200)
-                self.send_header("Content-Length", str(len(content or b"")))
-                self.end_headers()
-                self.wfile.write(content or b"")
+    def name_of(self, asked: Asked) -> str:
+        return asked.path
 
-            def log_message(self, *_: object) -> None:
-                """Say nothing."""
-
-        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.thread = threading.Thread(target=self.server.serve_forever)
+    def answer(self, asked: Asked) -> Reply:
+        return Reply(body=self.files[asked.path]) if asked.path in self.files else Reply(status=404)
 
     def list(self, ndk: bytes) -> None:
         packages = (("ndk;27.2.12479018", ndk, "ndk.zip"), ("cmdline-tools;19.0", TOOLS, "tools.zip"))
@@ -293,11 +284,8 @@ class Server:
 @pytest.fixture
 def server() -> Iterator[Server]:
     server = Server()
-    server.thread.start()
     yield server
-    server.server.shutdown()
-    server.thread.join()
-    server.server.server_close()
+    server.close()
 
 
 @pytest.fixture
@@ -312,9 +300,8 @@ def docker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeEngine:
 
 
 def update(server: Server) -> Path:
-    address = f"http://127.0.0.1:{server.server.server_port}"
     usable = UsableEngine(engine=DOCKER, version="28", rootless=False)
-    return update_image_pins(usable, mirrors=((REPOSITORY, address),))
+    return update_image_pins(usable, mirrors=((REPOSITORY, server.address),))
 
 
 def test_every_digest_is_computed_from_the_thing_itself(docker: FakeEngine, server: Server, tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 import refusing
 from apple_slices import recorded
+from ar_samples import ar_archive
 from ortrim.binaries.objects import archive_members, hide_symbols, own_references, read_object, visible_symbols
 from ortrim.errors import BinaryError
 
@@ -311,14 +312,7 @@ def test_any_damage_is_a_diagnostic_or_harmless(data: bytes, edits: list[tuple[i
     assert outcome(bytes(damaged)) in {"hidden", "corrupt-elf", "not-an-object", "symbol-missing"}
 
 
-def member(name: str, content: bytes) -> bytes:
-    header = f"{name:<16}{0:<12}{0:<6}{0:<6}{'644':<8}{len(content):<10}`\n".encode()
-    return header + content + b"\n" * (len(content) % 2)
-
-
-ARCHIVE = (
-    b"!<arch>\n" + member("/", bytes(8)) + member("//", b"x/\n") + member("a.o/", b"odd") + member("b.o/", b"even")
-)
+ARCHIVE = ar_archive({"/": bytes(8), "//": b"x/\n", "a.o/": b"odd", "b.o/": b"even"})
 
 
 def written(folder: Path, data: bytes) -> Path:

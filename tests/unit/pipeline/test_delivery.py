@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from aar_samples import ABIS, aar_inputs, fake_jdk
+from ar_samples import ar_archive
 from ort_samples import ort_model
 from ortrim.binaries.elf import read_library
 from ortrim.binaries.objects import hide_symbols
@@ -47,11 +48,6 @@ def fixture_with_model(planned: Planned, tmp_path: Path) -> Callable[..., Planne
         )
 
     return make
-
-
-def archive_of(content: bytes) -> bytes:
-    header = f"{'all.o/':<16}{0:<12}{0:<6}{0:<6}{'644':<8}{len(content):<10}`\n".encode()
-    return b"!<arch>\n" + header + content + b"\n" * (len(content) % 2)
 
 
 def built(folder: Path, archive: bytes | None = None, **changes: Any) -> tuple[BuildJob, JobResult, Package]:
@@ -114,7 +110,7 @@ def test_every_object_of_an_archive_is_looked_at(
     planned: Planned, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, hidden: bool, verdict: Verdict
 ) -> None:
     content = hide_symbols(JOINED, frozenset({"offered"})) if hidden else JOINED
-    job, result, package = built(tmp_path, archive=archive_of(content))
+    job, result, package = built(tmp_path, archive=ar_archive({"all.o/": content}))
     real = read_library
     monkeypatch.setattr(linux, "read_library", lambda path: replace(real(path), exported=("offered",)))
     delivered = linux_delivery(planned, job, result, package)

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import refusing
+from ar_samples import ar_member
 from fake_sources import FakeSources, private_cache
 from ortrim.errors import ExitCode, SourcesError, StorageError
 from ortrim.pins.runtime import ComponentPin
@@ -496,11 +497,6 @@ def test_packages_alone_are_offered() -> None:
     mirror_apt_packages = Mirror(uri="http://one.example.org/debian")
     assert source_stanza(mirror_apt_packages, "trixie", types="deb").startswith("Types: deb\n")
     assert source_stanza(mirror_apt_packages, "trixie").startswith("Types: deb-src deb\n")
-
-
-def ar_member(name: str, content: bytes, *, size: int | None = None) -> bytes:
-    header = f"{name:<16}{0:<12}{0:<6}{0:<6}{'100644':<8}{len(content) if size is None else size:<10}`\n".encode()
-    return header + content + b"\n" * (len(content) % 2)
 
 
 def package(*members: bytes) -> bytes:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from ar_samples import ar_archive
 from fake_ndk import PREBUILT, write_ndk
 from fake_sources import private_cache
 from ortrim.base.cache import cache_folder
@@ -37,12 +38,7 @@ def debian_package(files: dict[str, bytes], links: dict[str, str] | None = None)
             info = tarfile.TarInfo(f"./{name}")
             info.type, info.linkname = tarfile.SYMTYPE, target
             archive.addfile(info)
-    data = buffer.getvalue()
-    members = b""
-    for name, content in (("debian-binary", b"2.0\n"), ("data.tar.xz", data)):
-        header = f"{name:<16}{0:<12}{0:<6}{0:<6}{'100644':<8}{len(content):<10}`\n".encode()
-        members += header + content + b"\n" * (len(content) % 2)
-    return b"!<arch>\n" + members
+    return ar_archive({"debian-binary": b"2.0\n", "data.tar.xz": buffer.getvalue()})
 
 
 PACKAGES = {
@@ -186,8 +182,7 @@ def package(entries: tuple[Entry, ...], mode: int = 0o4755) -> bytes:
             else:
                 member.linkname = text
             archive.addfile(member, io.BytesIO(text.encode()) if kind == tarfile.REGTYPE else None)
-    data = lzma.compress(buffer.getvalue())
-    return b"!<arch>\n" + f"{'data.tar.xz':<16}{0:<12}{0:<6}{0:<6}{'100644':<8}{len(data):<10}`\n".encode() + data
+    return ar_archive({"data.tar.xz": lzma.compress(buffer.getvalue())})
 
 
 Serve = Callable[..., DebianRoot]
@@ -211,13 +206,13 @@ def serve(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Serve:
     return made
 
 
-def members(root: DebianRoot) -> dict[str, tarfile.TarInfo]:
-    with tarfile.open(root.archive) as file:
+def members(archive: Path) -> dict[str, tarfile.TarInfo]:
+    with tarfile.open(archive) as file:
         return {member.name: member for member in file}
 
 
 def test_a_root_holds_its_packages_files(serve: Serve) -> None:
-    found = members(serve(package(LIBC), package(PYTHON)))
+    found = members(serve(package(LIBC), package(PYTHON)).archive)
     assert found["usr/lib/ld-linux.so.2"].mode == 0o755
     assert found["usr/lib/python3.13/sitecustomize.py"].linkname == "/etc/python3.13/sitecustomize.py"
     assert found["usr/bin/python3.13-again"].linkname == "usr/bin/python3.13"
@@ -226,7 +221,7 @@ def test_a_root_holds_its_packages_files(serve: Serve) -> None:
 
 def test_what_packages_scripts_would_do_is_there(serve: Serve) -> None:
     """The names that lead into `usr`, `python3`, accounts, and folders that everybody may write to."""
-    found = members(serve(package(LIBC), package(PYTHON)))
+    found = members(serve(package(LIBC), package(PYTHON)).archive)
     assert {name: found[name].linkname for name in ("bin", "lib", "lib64", "sbin")} == {
         "bin": "usr/bin", "lib": "usr/lib", "lib64": "usr/lib64", "sbin": "usr/sbin",
     }  # fmt: skip
@@ -285,11 +280,6 @@ def test_a_damaged_root_is_made_anew(serve: Serve, content: str | None) -> None:
     assert serve(package(LIBC), package(PYTHON)) == whole
 
 
-def members_zip_tar(archive: Path) -> dict[str, tarfile.TarInfo]:
-    with tarfile.open(archive) as file:
-        return {member.name: member for member in file}
-
-
 def write(path: Path, *entries: tuple[str, int, str]) -> Path:
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, mode, content in entries:
@@ -302,7 +292,7 @@ def write(path: Path, *entries: tuple[str, int, str]) -> Path:
 def test_links_and_permissions_are_kept(tmp_path: Path) -> None:
     write_ndk(tmp_path / "ndk.zip")
     zip_as_tar(tmp_path / "ndk.zip", tmp_path / "ndk.tar")
-    found = members_zip_tar(tmp_path / "ndk.tar")
+    found = members(tmp_path / "ndk.tar")
     assert found["source.properties"].mode == 0o644
     assert found[f"{PREBUILT}/bin/clang-18"].mode == 0o755
     assert found[f"{PREBUILT}/bin/clang++"].linkname == "clang-18"
@@ -321,7 +311,7 @@ def test_the_same_zip_gives_the_same_tar(tmp_path: Path) -> None:
 def test_folders_are_folders(tmp_path: Path) -> None:
     archive = write(tmp_path / "x.zip", ("top/", 0o40755, ""), ("top/a/", 0o40755, ""), ("top/b/c", 0o100600, "c"))
     zip_as_tar(archive, tmp_path / "x.tar")
-    found = members_zip_tar(tmp_path / "x.tar")
+    found = members(tmp_path / "x.tar")
     assert set(found) == {"a", "b", "b/c"}
     assert found["a"].isdir()
 

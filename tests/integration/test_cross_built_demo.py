@@ -11,12 +11,19 @@ from typing import Any, Final
 import pytest
 
 from ortrim.base.command import run
+from ortrim.base.files import shipped_folder
+from ortrim.base.scripts import packages_folder
 from ortrim.binaries.apple import slice_of
 from ortrim.binaries.macho import MachSignature, read_macho
 from ortrim.binaries.macho_exports import signed_anew
 from ortrim.binaries.xcframework import used_categories
 from ortrim.buildspec.targets import TARGETS, Architecture, Target
+from ortrim.compiling.workspace import BuildInputs, job_environment, prepare_workspace
 from ortrim.pins.runtime import runtime_pins
+from ortrim.pins.shipped import tool_requirements
+from ortrim.platforms import APPLE
+from ortrim.platforms.apple.arguments import zig_apple_toolchain
+from own_caches import zig_of_tests
 
 pytestmark = [
     pytest.mark.build,
@@ -33,6 +40,14 @@ LARGEST: Final = {
 """Target -> the most bytes that a library may have."""
 QUICK: Final = "ios-simulator-x86_64"
 """The one that CI builds: it runs without an emulator, and differs most from a Mac's."""
+APP: Final = """
+#include <onnxruntime/onnxruntime_c_api.h>
+int main(void) { return OrtGetApiBase()->GetApi(ORT_API_VERSION) == 0; }
+"""
+CXX_APP: Final = """
+#include <onnxruntime/onnxruntime_cxx_api.h>
+Ort::Session session(Ort::Env &environment, const char *path) { return {environment, path, Ort::SessionOptions()}; }
+"""
 OUTPUTS: Final = 16
 """Of all cases together."""
 
@@ -90,6 +105,30 @@ def test_it_calls_nothing_that_apple_wants_a_reason_for(built: Built) -> None:
 def test_it_is_small(built: Built) -> None:
     """Frames are described once, and the C++ library has nothing of exceptions, locales and wide characters."""
     assert built.library.stat().st_size < LARGEST[built.target.identifier]
+
+
+def test_an_app_compiles_and_links_with_it(built: Built, tmp_path: Path) -> None:
+    """By the framework's headers, in C and C++, and by the name under which the app then looks for the library."""
+    framework = next(folder for folder in built.library.parents if folder.suffix == ".framework")
+    (library,) = read_macho(built.library).images
+    toolchain = zig_apple_toolchain(built.target, library.builds[0].minimum_os, "0.17.0")
+    tools = packages_folder("tools", tool_requirements())
+    inputs = BuildInputs(
+        sources=tmp_path, tools=tools, runner=tmp_path, hooks=shipped_folder("cmake"), installed=APPLE.installed
+    )
+    paths = prepare_workspace(tmp_path / "work", inputs, toolchain, zig=zig_of_tests())
+    (tmp_path / "app.c").write_text(APP)
+    (tmp_path / "app.cc").write_text(CXX_APP)
+    environment = {**os.environ, **job_environment(paths, toolchain)}
+    search = f"-F{framework.parent}"
+    for words in (
+        ("cc", "-O1", search, "app.c", "-framework", "onnxruntime", "-o", "app"),
+        ("c++", "-O1", "-std=c++17", search, "-c", "app.cc", "-o", "app.o"),
+    ):
+        done = run((str(paths.wrappers / words[0]), *words[1:]), cwd=tmp_path, environment=environment)
+        assert done.returncode == 0, done.stderr
+    (app,) = read_macho(tmp_path / "app").images
+    assert library.install_name in {need.name for need in app.needed}
 
 
 def test_its_code_is_right(built: Built) -> None:

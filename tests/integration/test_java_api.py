@@ -1,6 +1,9 @@
 """Upstream's Java API on a trimmed library: compiled without Gradle, run by a real virtual machine with the demo."""
 
 import io
+import shutil
+import zipfile
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -9,12 +12,13 @@ import numpy.typing as npt
 import onnxruntime
 import pytest
 
+from android_tools import proguard
 from java_demo import DESKTOP, JavaDemo, java_demo
 from ortrim.base.archives import open_zip
 from ortrim.base.command import run
 from ortrim.binaries.android import NativeMethod
 from ortrim.binaries.android_libraries import read_class, read_native_library
-from ortrim.platforms.android.aar import FOLDERS, classes_jar
+from ortrim.platforms.android.aar import FOLDERS, KEEP_RULES, classes_jar
 
 pytestmark = [pytest.mark.build, pytest.mark.network, pytest.mark.needs("javac", "java")]
 
@@ -50,17 +54,25 @@ def run_in_java(
     return {name: np.fromfile(folder / f"{name}.raw", dtype=np.float32) for name in names}
 
 
-def test_the_demo_runs_in_java_with_the_full_runtimes_outputs(demo: JavaDemo, program: Path, tmp_path: Path) -> None:
-    """Every case of the demo, on the trimmed library, through JNI with its checks on; the model copied or mapped."""
+def full_runtime(demo: JavaDemo) -> onnxruntime.InferenceSession:
     (prepared,) = demo.planned.models.prepared
     options = onnxruntime.SessionOptions()
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
-    full = onnxruntime.InferenceSession(prepared.path, options)
-    names = [each.name for each in full.get_inputs()]
+    return onnxruntime.InferenceSession(prepared.path, options)
+
+
+def inputs_of(case: Path, full: onnxruntime.InferenceSession) -> dict[str, npt.NDArray[np.generic]]:
+    arrays = [np.load(path) for path in sorted(case.glob("input_*.npy"))]
+    return dict(zip([each.name for each in full.get_inputs()], arrays, strict=True))
+
+
+def test_the_demo_runs_in_java_with_the_full_runtimes_outputs(demo: JavaDemo, program: Path, tmp_path: Path) -> None:
+    """Every case of the demo, on the trimmed library, through JNI with its checks on; the model copied or mapped."""
+    full = full_runtime(demo)
     cases = demo.planned.cases[0]
     assert len(cases) >= 8
     for number, case in enumerate(cases):
-        inputs = dict(zip(names, [np.load(path) for path in sorted(case.folder.glob("input_*.npy"))], strict=True))
+        inputs = inputs_of(case.folder, full)
         expected = dict(zip([each.name for each in full.get_outputs()], full.run(None, inputs), strict=True))
         outputs = run_in_java(demo, program, tmp_path / case.name, inputs, ("copied", "mapped")[number % 2])
         assert outputs.keys() == expected.keys()
@@ -68,6 +80,37 @@ def test_the_demo_runs_in_java_with_the_full_runtimes_outputs(demo: JavaDemo, pr
             np.testing.assert_allclose(
                 outputs[name], value.ravel(), rtol=1e-4, atol=1e-5, err_msg=f"{case.name} {name}"
             )
+
+
+@pytest.mark.needs("apt-get", "dpkg-deb")
+def test_an_app_runs_after_shrinking_by_the_rules_of_the_aar(
+    demo: JavaDemo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What JNI looks for keeps its name; an app that is shrunk without the rules does not even start."""
+    jar, compiled = tmp_path / "app.jar", tmp_path / "compiled"
+    java8 = ("--release", "8", "-Xlint:-options")  # the newest that Debian's ProGuard reads is Java 13's
+    done = run((demo.jdk.javac, *java8, "-classpath", demo.jar, "-d", compiled, PROGRAM))
+    assert done.returncode == 0, done.stderr
+    shutil.copy(demo.jar, jar)
+    with zipfile.ZipFile(jar, "a") as archive:
+        for path in compiled.glob("*.class"):
+            archive.write(path, path.name)
+    entry = f"-keep class {PROGRAM.stem} {{ public static void main(java.lang.String[]); }}\n"
+    apps = {}
+    for name, rules in {"kept": KEEP_RULES.decode(), "renamed": ""}.items():
+        (tmp_path / f"{name}.txt").write_text(rules + entry)
+        apps[name] = replace(demo, jar=tmp_path / f"{name}.jar")
+        # Both read Java's own classes, which are not given to it.
+        done = proguard(jar, tmp_path / f"{name}.txt", apps[name].jar, "-dontoptimize", "-dontpreverify")
+        assert done.returncode == 0, done.stdout + done.stderr
+    monkeypatch.setenv("JDK_JAVA_OPTIONS", "-XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote")
+    case, full, absent = demo.planned.cases[0][0], full_runtime(demo), tmp_path / "absent"
+    inputs = inputs_of(case.folder, full)
+    outputs = run_in_java(apps["kept"], absent, tmp_path / "kept", inputs, "copied")
+    for name, value in zip(outputs, full.run(list(outputs), inputs), strict=True):
+        np.testing.assert_allclose(outputs[name], value.ravel(), rtol=1e-4, atol=1e-5)
+    with pytest.raises(AssertionError, match="UnsatisfiedLinkError"):
+        run_in_java(apps["renamed"], absent, tmp_path / "renamed", inputs, "copied")
 
 
 def test_every_native_method_of_the_api_is_bound(demo: JavaDemo) -> None:

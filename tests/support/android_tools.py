@@ -40,11 +40,14 @@ def framework() -> Path:
     return tools_root() / "usr" / "share" / "android-framework-res" / "framework-res.apk"
 
 
-def proguard(jar: Path, rules: Path, destination: Path) -> Completed:
-    """Shrink a jar by some rules, without Java's own classes to look at, as if every app used nothing of it."""
+def proguard(jar: Path, rules: Path, destination: Path, *more: str) -> Completed:
+    """Shrink a jar by some rules and options, without Java's own classes to look at.
+
+    What no rule keeps is removed, and what some rule does not keep is renamed.
+    """
     program = tools_root() / "usr" / "share" / "java" / "proguard.jar"
     words = ("-injars", jar, "-outjars", destination, "-include", rules, "-ignorewarnings", "-dontnote", "-dontwarn")
-    return run(("java", "-classpath", program, "proguard.ProGuard", *words))
+    return run(("java", "-classpath", program, "proguard.ProGuard", *words, *more))
 
 
 def _make(folder: Path, architecture: str) -> None:

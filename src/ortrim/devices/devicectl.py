@@ -31,9 +31,9 @@ from ortrim.devices.harness import (
     REQUESTED_OUTPUTS,
     HarnessContent,
     PhoneApp,
-    carried,
+    content_of,
+    portable,
     report_in,
-    told,
 )
 from ortrim.devices.remote import LINKED, Payload, copy_files, make_payload, text_of
 from ortrim.errors import Diagnostic, ToolError, UsageError, VerifyError
@@ -304,7 +304,7 @@ def phone_content(requests: Sequence[RunRequest]) -> HarnessContent:
     files: dict[str, Path] = {}
     runs = []
     for request in requests:
-        payload: Payload = payload_of(told(request))
+        payload: Payload = payload_of(portable(request))
         there = payload.request
         is_static = request.library.suffix == Path(LINKED).suffix
         # By its digest for one that is opened.
@@ -315,7 +315,7 @@ def phone_content(requests: Sequence[RunRequest]) -> HarnessContent:
         if not is_static:
             there = dataclasses.replace(there, library=Path(NATIVE) / name)
         runs.append(there)
-    return carried(requests, runs, libraries=libraries, files=files)
+    return content_of(requests, runs, libraries=libraries, files=files)
 
 
 START_SECONDS: Final = 30.0

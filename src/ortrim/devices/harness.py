@@ -90,7 +90,7 @@ def batch_seconds(requests: Sequence[RunRequest]) -> float:
     return min(MOST_SECONDS, max(LEAST_SECONDS, longest))
 
 
-def told(request: RunRequest) -> RunRequest:
+def portable(request: RunRequest) -> RunRequest:
     """Return a request without what it says of this machine's folders: where its outputs go here."""
     return dataclasses.replace(request, outputs=Path(REQUESTED_OUTPUTS) if request.outputs else None)
 
@@ -105,7 +105,7 @@ def harness_content(requests: Sequence[RunRequest]) -> HarnessContent:
     libraries: dict[str, Path] = {}
     files: dict[str, Path] = {}
     there = []
-    for payload in (payload_of(told(request)) for request in requests):
+    for payload in (payload_of(portable(request)) for request in requests):
         request = payload.request
         # A library is named by its digest, since ours and the baseline's are called alike; a companion keeps its name.
         name = f"libortrim_{request.library.parent.name}.so"
@@ -122,10 +122,10 @@ def harness_content(requests: Sequence[RunRequest]) -> HarnessContent:
             companions=tuple(Path(NATIVE) / path.name for path in request.companions),
         )
         there.append(run)
-    return carried(requests, there, libraries=libraries, files=files)
+    return content_of(requests, there, libraries=libraries, files=files)
 
 
-def carried(
+def content_of(
     requests: Sequence[RunRequest],
     there: Sequence[RunRequest],
     *,

@@ -60,12 +60,12 @@ def make_harness(content: HarnessContent, destination: Path, *, abi: str, api: i
         "runs": "one process" if runs == 1 else f"{runs} processes",
     }
     project = project_files(GRADLE, values)
-    carried = (
+    parts = (
         *_in_folder(f"{MAIN}/jniLibs/{abi}", content.libraries),
         *_in_folder(f"{MAIN}/assets", content.assets),
     )
     stamp = PackagedFile(path=f"{MAIN}/assets/{PROJECT_ASSET}", content=stamp_of(project))
-    return _written(destination, (*project, *carried, stamp), f"{MAIN}/assets", content, SOURCES)
+    return _written(destination, (*project, *parts, stamp), f"{MAIN}/assets", content, SOURCES)
 
 
 def find_apks(harness: Path) -> HarnessApks:

@@ -26,8 +26,8 @@ from ortrim.devices.harness import (
     decode,
     folder_of_run,
     harness_content,
+    portable,
     read_results,
-    told,
 )
 from ortrim.errors import ExitCode, StorageError, VerifyError
 from ortrim.parity.runner import Repetition, RunRequest
@@ -185,7 +185,7 @@ def test_a_file_that_is_gone(request_here: RunRequest) -> None:
 def test_where_outputs_go_here_makes_no_difference(request_here: RunRequest, tmp_path: Path) -> None:
     """They are told when they are asked for; whether there are any does make one."""
     one, other = (replace(request_here, outputs=tmp_path / name) for name in ("one", "other"))
-    assert told(one) == told(other) != told(request_here)
+    assert portable(one) == portable(other) != portable(request_here)
 
 
 def test_the_time_for_all_is_bounded(request_here: RunRequest) -> None:

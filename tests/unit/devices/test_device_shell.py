@@ -169,3 +169,9 @@ def test_an_interruption_leaves_no_command_behind() -> None:
     with pytest.raises(KeyboardInterrupt):
         marked(machine, "true")
     assert "kill -9" in machine.scripts[1]
+
+
+def test_a_program_that_is_not_there() -> None:
+    """Without adb or ssh there is nothing to end."""
+    machine = Machine(error=ToolError("tool-missing", "is not installed"))
+    assert (refused(ToolError, marked, machine, "true").code, len(machine.scripts)) == ("tool-missing", 1)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from ortrim.base.command import Completed
 from ortrim.devices.firebase import verdict
-from ortrim.errors import Diagnostic
+from ortrim.errors import Diagnostic, ExitCode
 from recorded_gcloud import recorded
 from refusing import refused
 
@@ -61,3 +61,29 @@ def test_only_a_passed_outcome_passes(returncode: int, stdout: str, stderr: str)
     """Whatever else gcloud prints is a diagnostic."""
     with pytest.raises(Diagnostic):
         verdict(ended(returncode, stdout, stderr), WHERE)
+
+
+@pytest.mark.parametrize(
+    ("name", "reference"),
+    [
+        ("timed-out", "farm-timeout"),
+        ("not-installed", "farm-unsupported"),
+        ("skipped-architecture", "farm-unsupported"),
+        ("unsupported", "farm-unsupported"),
+        ("inconclusive", "farm-inconclusive"),
+        ("no-outcome", "farm-inconclusive"),
+        ("inconclusive-infrastructure", "farm-failed"),
+        ("infrastructure", "farm-failed"),
+        ("inconclusive-aborted", "farm-cancelled"),
+        ("invalid", "farm-refused"),
+        ("invalid-quota", "farm-quota"),
+    ],
+)
+def test_tests_without_a_verdict(name: str, reference: str) -> None:
+    """What the farm suffered is not what the library did."""
+    with pytest.raises(Diagnostic) as caught:
+        verdict(recorded(name), WHERE, url="https://console/m")
+    error = caught.value
+    assert (error.code, error.where, error.exit_code) == (reference, WHERE, ExitCode.VERIFY)
+    assert error.why
+    assert error.hint

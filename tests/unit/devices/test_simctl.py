@@ -278,3 +278,10 @@ def test_a_machine_without_xcrun(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     error = refused(ToolError, find_xcrun, "devicectl")
     assert (error.code, error.where) == ("tool-missing", "xcrun")
     assert "Mac" in error.what
+
+
+def test_a_list_that_does_not_come(tmp_path: Path) -> None:
+    """Simctl's own words are passed on."""
+    mac = FakeXcrun(tmp_path / "mac", {"*": "echo 'CoreSimulatorService connection became invalid.' >&2; exit 1"})
+    error = unopened(mac)
+    assert (error.code, error.hint) == ("simulator-trouble", "restart the Mac")

@@ -126,3 +126,11 @@ def test_missed_deadlines_have_no_ratio(make_output: MakeOutput) -> None:
     rounds = Rounds(model="m", rounds=(Round(ours=make_output(only=3.0), baseline=make_output(only=2.0)),))
     (found,) = missed_deadlines(rounds, 1.0)
     assert (found.ours.median, found.baseline, found.ratio, found.unit) == (3, 3, None, "runs")
+
+
+def test_a_crash_stops_the_measurement(make_output: MakeOutput) -> None:
+    """What the device raises is passed on, and nothing more is run."""
+    device = RecordingDevice(make_output, fail_at=3)
+    with pytest.raises(VerifyError):
+        measure(device, MEASUREMENT)
+    assert len(device.requests) == 3

@@ -50,9 +50,9 @@ from ortrim.models.full_runtime import full_runtime
 model, folder = sys.argv[1:]
 runtime = full_runtime(version("onnxruntime"), None)
 request = {"version": runtime.version, "model": model, "output": f"{folder}/m.ort", "config": f"{folder}/m.config"}
-request |= {"style": "fixed", "level": "basic", "layout": None}
+request |= {"do": "convert", "style": "fixed", "level": "basic", "layout": None}
 try:
-    run_script(runtime, "convert.py", request, folder=Path(folder), where="m")
+    run_script(runtime, "models.py", request, folder=Path(folder), where="m")
 except Diagnostic as error:
     print(error.code, int(error.exit_code), error.where)
 """
@@ -272,7 +272,7 @@ def test_a_change_of_our_own_code_converts_again(
     first = converted(convolution(), root, runtime)
     scripts = Path(shutil.copytree(SCRIPTS, tmp_path / "scripts"))
     monkeypatch.setattr(convert_module, "SCRIPTS", scripts)
-    script = scripts / "convert.py"
+    script = scripts / "models.py"
     script.write_text(f"# about nothing\n{script.read_text()}")
     commented = converted(convolution(), root, runtime)
     script.write_text(f"{script.read_text()}\nMORE = 1\n")

@@ -57,7 +57,8 @@ def one(opset: int, *nodes: onnx.NodeProto, initializers: Sequence[TensorProto] 
 
 
 def loads(runtime: FullRuntime, path: Path) -> bool:
-    return not run_script(runtime, "load.py", {"model": str(path)}, folder=path.parent, where=path.stem)
+    request = {"do": "load", "model": str(path)}
+    return not run_script(runtime, "models.py", request, folder=path.parent, where=path.stem)
 
 
 @pytest.mark.parametrize("opset", IR_VERSIONS)

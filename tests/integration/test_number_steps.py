@@ -3,6 +3,7 @@
 import platform
 from collections.abc import Sequence
 from contextlib import suppress
+from copy import deepcopy
 from itertools import pairwise
 from pathlib import Path
 from random import Random
@@ -15,7 +16,7 @@ import pytest
 from onnx import helper
 
 from mutated_models import mutated
-from number_samples import copy_of, operators, picture, ran, random_feeds, recurrent, weights
+from number_samples import operators, picture, ran, random_feeds, recurrent, weights
 from onnx_samples import model_of, relu, value
 from ortrim.buildspec.step_specs import Float16, Optimize, Quantize
 from ortrim.errors import ModelError
@@ -61,7 +62,7 @@ def decibels(stepped: Stepped) -> float:
 def test_float16_halves_the_weights_and_keeps_inputs_and_outputs(tmp_path: Path) -> None:
     """The model still takes and gives floats of 32 bits, and the loss is reported."""
     model = layers()
-    stepped = float16(copy_of(model), Float16(use="float16"), place_for(model, tmp_path))
+    stepped = float16(deepcopy(model), Float16(use="float16"), place_for(model, tmp_path))
     assert stepped.model.ByteSize() < model.ByteSize() * 0.65
     (before,), (after,) = ran(model, random_feeds(model)), ran(stepped.model, random_feeds(model))
     assert after.dtype == np.float32
@@ -73,7 +74,7 @@ def test_float16_changes_inputs_when_asked_and_leaves_what_is_blocked(tmp_path: 
     """Feeds follow the inputs; a blocked operator stays at 32 bits between casts."""
     model = layers()
     asked = Float16(use="float16", keep_io_types=False, blocked_operators=("MatMul",))
-    stepped = float16(copy_of(model), asked, place_for(model, tmp_path))
+    stepped = float16(deepcopy(model), asked, place_for(model, tmp_path))
     assert stepped.feeding is not None
     assert stepped.feeding.back is not None
     feeds = stepped.feeding.forward(random_feeds(model))
@@ -93,7 +94,7 @@ def test_float16_leaves_a_model_of_integers_alone(tmp_path: Path) -> None:
     )
     place = place_for(relu(), tmp_path)
     place = Workplace(**{**vars(place), "cases": {"only": {"x": np.ones(1, np.int64)}}})
-    stepped = float16(copy_of(model), Float16(use="float16"), place)
+    stepped = float16(deepcopy(model), Float16(use="float16"), place)
     assert operators(stepped.model.graph) == ["Add"]
     assert stepped.notes == ()
 
@@ -103,7 +104,7 @@ def test_static_quantization_is_calibrated_with_the_cases(tmp_path: Path, versio
     """Pairs of QuantizeLinear and DequantizeLinear, except around what is excluded, and the loss is reported."""
     model = layers()
     asked = Quantize(use="quantize", mode="static", per_channel=True, exclude=("product",))
-    stepped = quantize(copy_of(model), asked, place_for(model, tmp_path, version))
+    stepped = quantize(deepcopy(model), asked, place_for(model, tmp_path, version))
     found = operators(stepped.model.graph)
     assert {"QuantizeLinear", "DequantizeLinear"} <= set(found)
     assert [each.name for each in stepped.model.graph.initializer if each.name == "m"] == ["m"]
@@ -120,9 +121,9 @@ def test_calibration_data_may_be_files(tmp_path: Path) -> None:
         np.savez(tmp_path / f"{number}.npz", x=np.random.default_rng(number).random((rows, 3, 12, 12), np.float32))
     data = tuple(Path(f"{number}.npz") for number in range(3))
     asked = Quantize(use="quantize", mode="static", data=data[:2], method="percentile", activations="int8")
-    assert decibels(quantize(copy_of(model), asked, place)) > 3
+    assert decibels(quantize(deepcopy(model), asked, place)) > 3
     with pytest.raises(ModelError) as caught:
-        quantize(copy_of(model), Quantize(use="quantize", mode="static", data=data, method="entropy"), place)
+        quantize(deepcopy(model), Quantize(use="quantize", mode="static", data=data, method="entropy"), place)
     assert caught.value.code == "step-failed"
     assert "same shapes" in caught.value.why
 
@@ -132,7 +133,7 @@ def test_calibration_data_without_an_input_are_refused(tmp_path: Path) -> None:
     np.savez(tmp_path / "data.npz", z=np.zeros(1))
     with pytest.raises(ModelError) as caught:
         quantize(
-            copy_of(model),
+            deepcopy(model),
             Quantize(use="quantize", mode="static", data=(Path("data.npz"),)),
             place_for(model, tmp_path),
         )
@@ -142,7 +143,7 @@ def test_calibration_data_without_an_input_are_refused(tmp_path: Path) -> None:
 def test_dynamic_quantization_takes_products_and_recurrences(tmp_path: Path) -> None:
     """An LSTM's weights need no calibration."""
     model = recurrent(direction="bidirectional")
-    stepped = quantize(copy_of(model), Quantize(use="quantize"), place_for(model, tmp_path))
+    stepped = quantize(deepcopy(model), Quantize(use="quantize"), place_for(model, tmp_path))
     assert operators(stepped.model.graph) == ["DynamicQuantizeLSTM"]
     assert "1 DynamicQuantizeLSTM" in stepped.notes[0]
 
@@ -166,12 +167,12 @@ def test_names_that_the_quantizer_invents_are_free_in_every_model(
     """It takes a value that is called so for its own, or makes another of the same name."""
     asked, plain = Quantize(use="quantize", mode=mode), chained([f"inner{number}" for number in range(40)])
     (tmp_path / "plain").mkdir()
-    made = quantize(copy_of(plain), asked, place_for(plain, tmp_path / "plain")).model
+    made = quantize(deepcopy(plain), asked, place_for(plain, tmp_path / "plain")).model
     invented = sorted(names_in(made) - names_in(plain))
     assert {"w_quantized", "w_scale"} <= set(invented)
     hostile = chained([*invented, *(f"inner{number}" for number in range(40 - len(invented)))])
     (tmp_path / "hostile").mkdir()
-    stepped = quantize(copy_of(hostile), asked, place_for(hostile, tmp_path / "hostile"))
+    stepped = quantize(deepcopy(hostile), asked, place_for(hostile, tmp_path / "hostile"))
     assert set(invented) <= names_in(stepped.model)
     np.testing.assert_array_equal(ran(stepped.model, random_feeds(plain))[0], ran(made, random_feeds(plain))[0])
 
@@ -184,7 +185,7 @@ def names_in(model: onnx.ModelProto) -> set[str]:
 def test_a_model_with_nothing_to_quantize_is_refused(tmp_path: Path) -> None:
     """Convolutions have no kernel for signed weights when they are quantized dynamically: nothing would change."""
     model = picture()
-    error = refused(ModelError, quantize, copy_of(model), Quantize(use="quantize"), place_for(model, tmp_path))
+    error = refused(ModelError, quantize, deepcopy(model), Quantize(use="quantize"), place_for(model, tmp_path))
     assert error.code == "nothing-quantized"
 
 
@@ -192,8 +193,8 @@ def test_optimisation_fuses_at_its_level_and_says_for_whom(tmp_path: Path) -> No
     """`basic` keeps ONNX's own operators; `extended` fuses into ones that only ONNX Runtime has."""
     model = layers()
     place = place_for(model, tmp_path)
-    basic = optimize(copy_of(model), Optimize(use="optimize"), place)
-    extended = optimize(copy_of(model), Optimize(use="optimize", level="extended"), place)
+    basic = optimize(deepcopy(model), Optimize(use="optimize"), place)
+    extended = optimize(deepcopy(model), Optimize(use="optimize", level="extended"), place)
     assert basic.notes == ()
     assert {node.domain for node in basic.model.graph.node} <= {"", "ai.onnx"}
     assert "1 FusedConv (com.microsoft)" in extended.notes[0]
@@ -221,7 +222,7 @@ def test_a_layout_is_for_processors_like_this_one(
 ) -> None:
     """Convolutions with their channels in blocks are named, with what they are bound to; elsewhere there are none."""
     model = layers()
-    stepped = optimize(copy_of(model), Optimize(use="optimize", level=level), place_for(model, tmp_path, version))
+    stepped = optimize(deepcopy(model), Optimize(use="optimize", level=level), place_for(model, tmp_path, version))
     blocked = any(node.domain == NCHWC for node in stepped.model.graph.node)
     assert blocked == (platform.machine() == "x86_64")
     assert any("processors like this machine's" in note for note in stepped.notes) == blocked

@@ -55,13 +55,6 @@ def operators(graph: onnx.GraphProto) -> list[str]:
     return [node.op_type for node in graph.node]
 
 
-def copy_of(model: onnx.ModelProto) -> onnx.ModelProto:
-    """Return a model of its own that is the same: steps change theirs."""
-    made = onnx.ModelProto()
-    made.CopyFrom(model)
-    return made
-
-
 def normalised(*before: onnx.NodeProto, rank: int = 4, channels: int = 4, **more: Any) -> onnx.ModelProto:
     names = ("scale", "shift", "mean", "variance")
     norm = helper.make_node("BatchNormalization", ["n", *names], ["y"], name="norm", epsilon=1e-3)

@@ -25,12 +25,6 @@ def same_outputs(before: onnx.ModelProto, after: onnx.ModelProto, feeds: Mapping
     return one.keys() == other.keys() and all(np.array_equal(one[name], other[name]) for name in one)
 
 
-def copy_of(model: onnx.ModelProto) -> onnx.ModelProto:
-    made = onnx.ModelProto()
-    made.CopyFrom(model)
-    return made
-
-
 def constant(name: str, numbers: Any) -> onnx.TensorProto:
     return numpy_helper.from_array(np.asarray(numbers), name)
 

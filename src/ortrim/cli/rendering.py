@@ -15,8 +15,8 @@ from ortrim.models.operators import RequiredOperators, parse_config
 from ortrim.planning.prediction import Prediction
 from ortrim.planning.request import Request
 from ortrim.platforms import platform_of
-from ortrim.report.content import gravest_failure
 from ortrim.report.terminal import terminal_report
+from ortrim.verify.failures import gravest_failure
 from ortrim.verify.reports import VerifyReport
 
 

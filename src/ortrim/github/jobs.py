@@ -27,8 +27,8 @@ from ortrim.pipeline.transfer import export_compiled, import_compiled
 from ortrim.planning.planned import Planned, planned_for, target_folder
 from ortrim.planning.request import Request
 from ortrim.platforms import Platform, platform_of
-from ortrim.report.content import gravest_failure
 from ortrim.sources.commits import git
+from ortrim.verify.failures import gravest_failure
 from ortrim.verify.reports import VerifyReport
 
 LOGS: Final = "logs"

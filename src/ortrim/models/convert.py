@@ -108,7 +108,7 @@ def _convert(model: PreparedModel, conversion: Conversion, runtime: FullRuntime,
     copies = 2 if conversion.style == "runtime" else 1
     require_space(folder.parent, copies * model.facts.size_bytes, f"converting '{model.name}'")
     converter = converter_for(conversion.layout, runtime, model.name)
-    answer = run_script(converter, "convert.py", request, folder=folder, where=model.name)
+    answer = run_script(converter, "models.py", {"do": "convert", **request}, folder=folder, where=model.name)
     if "failure" in answer:
         _fail(str(answer["failure"]), str(answer.get("words", "")), model, runtime, folder)
     try:

@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping
+from copy import deepcopy
 from dataclasses import dataclass
 from math import prod
 from pathlib import Path
@@ -187,22 +188,21 @@ def _weight(name: str, tensor: TensorProto) -> WeightFacts:
         element_type=element_type,
         dimensions=dimensions,
         size_bytes=-(-count * bits // 8) if bits else tensor.ByteSize(),
-        digest="" if external else _digest(tensor),
+        digest="" if external else tensor_digest(tensor),
         external=next(locations, ""),
         values=() if external else _small_integers(tensor, count),
     )
 
 
-def _digest(tensor: TensorProto) -> str:
-    """Return a digest that equal tensors, stored in the same field, share."""
+def tensor_digest(tensor: TensorProto) -> str:
+    """Return a digest that equal tensors, stored in the same field, share, whatever they are called."""
     made = hashlib.sha256(f"{tensor.data_type} {list(tensor.dims)} ".encode())
     if tensor.HasField("raw_data"):
         made.update(tensor.raw_data)
     else:
-        bare = TensorProto()
-        bare.CopyFrom(tensor)
-        bare.ClearField("name")
-        bare.ClearField("doc_string")
+        bare = deepcopy(tensor)
+        for field in ("name", "doc_string", "metadata_props"):
+            bare.ClearField(field)
         made.update(bare.SerializeToString(deterministic=True))
     return made.hexdigest()
 

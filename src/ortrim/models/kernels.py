@@ -62,7 +62,9 @@ class MissingKernel:
 
 def check_kernels(converted: Path, *, original: PreparedModel, runtime: FullRuntime, folder: Path) -> None:
     """Load a converted model in the full runtime with the CPU execution provider alone, and say why it cannot be."""
-    answer = run_script(runtime, "load.py", {"model": str(converted)}, folder=folder, where=original.name)
+    answer = run_script(
+        runtime, "models.py", {"do": "load", "model": str(converted)}, folder=folder, where=original.name
+    )
     if "failure" not in answer:
         return
     words = str(answer["words"])
@@ -93,7 +95,7 @@ def session_refusal(converted: Path, session: SessionSettings, *, runtime: FullR
 
 def load_refusal(model: Path, *, runtime: FullRuntime, folder: Path, optimized: bool = True) -> str:
     """Return why the full runtime does not load a model; empty if it does."""
-    return _refusal("load.py", {"model": str(model), "optimized": optimized}, model, runtime, folder)
+    return _refusal("models.py", {"do": "load", "model": str(model), "optimized": optimized}, model, runtime, folder)
 
 
 def _refusal(script: str, request: dict[str, Any], model: Path, runtime: FullRuntime, folder: Path) -> str:
@@ -130,7 +132,8 @@ def kernel_diagnostic(
     domain = missing.domain or next((found for found, _, _ in uses), "unknown domain")
     opset = missing.opset or next((str(imported) for _, imported, _ in uses if imported), "unknown")
     types = "; ".join(sorted({signature for _, _, signature in uses})) or "unknown (an optimization made the node)"
-    answer = run_script(runtime, "kernels.py", {"operator": missing.name}, folder=folder, where=original.name)
+    request = {"do": "kernels", "operator": missing.name}
+    answer = run_script(runtime, "models.py", request, folder=folder, where=original.name)
     kernels = [kernel for kernel in answer["kernels"] if kernel["domain"] == domain]
     known = domain in answer["known"]
     return OperatorsError(
@@ -177,7 +180,7 @@ def kernel_versions(
     wanted = set(keys)
     found: dict[Key, set[tuple[int, int]]] = {key: set() for key in wanted}
     for name in sorted({name for _, name in wanted}):
-        answer = run_script(runtime, "kernels.py", {"operator": name}, folder=folder, where=name)
+        answer = run_script(runtime, "models.py", {"do": "kernels", "operator": name}, folder=folder, where=name)
         for kernel in answer["kernels"]:
             first, last = kernel["opsets"]
             found.get((kernel["domain"], name), set()).add((first, last))

@@ -365,13 +365,6 @@ def array_of(tensor: onnx.TensorProto) -> NDArray[Any] | None:
         return None
 
 
-def copied(node: onnx.NodeProto) -> onnx.NodeProto:
-    """Return a node of its own that is the same."""
-    made = onnx.NodeProto()
-    made.CopyFrom(node)
-    return made
-
-
 def graphs_in(model: onnx.ModelProto) -> Iterator[onnx.GraphProto]:
     """Yield the model's graph and every graph inside a node, those of functions too, outer ones first."""
     yield from graphs_below(model.graph)

@@ -5,6 +5,7 @@ It follows the small numbers which models compute from shapes, too, and the bran
 
 import math
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -15,7 +16,7 @@ from onnx import TensorProto, inliner, numpy_helper
 from onnx.reference import ReferenceEvaluator
 
 from ortrim.errors import ModelError
-from ortrim.models.onnx_files import array_of, captured, copied, graphs_of
+from ortrim.models.onnx_files import array_of, captured, graphs_of
 from ortrim.models.surrogate_operators import MADE_UP, surrogates
 
 Stands = list[Sequence[onnx.NodeProto]]
@@ -27,8 +28,7 @@ def inferred(model: onnx.ModelProto) -> onnx.ModelProto:
     stands: Stands = [surrogates(node, opset) if opset else () for node in model.graph.node]
     if not any(stands):
         return _infer(model)
-    standing = onnx.ModelProto()
-    standing.CopyFrom(model)
+    standing = deepcopy(model)
     del standing.graph.node[:]
     for node, stand in zip(model.graph.node, stands, strict=True):
         standing.graph.node.extend(stand or (node,))
@@ -48,7 +48,7 @@ def _put_back(made: onnx.GraphProto, original: onnx.GraphProto, stands: Stands) 
     """Put the model's own nodes in the place of what stood in for them, and forget the values that it does not have."""
     nodes, position = [], 0
     for node, stand in zip(original.node, stands, strict=True):
-        nodes.append(node if stand else copied(made.node[position]))
+        nodes.append(node if stand else deepcopy(made.node[position]))
         position += len(stand) or 1
     known = [onnx.ValueInfoProto.FromString(each.SerializeToString()) for each in made.value_info]
     del made.node[:], made.value_info[:]
@@ -64,9 +64,9 @@ def take_branches(graph: onnx.GraphProto, values: Mapping[str, Any]) -> bool:
     copies = list[onnx.NodeProto]()
     for node, branch in zip(graph.node, decided, strict=True):
         if branch is None:
-            copies.append(copied(node))
+            copies.append(deepcopy(node))
         else:
-            copies += map(copied, branch.node)
+            copies += map(deepcopy, branch.node)
             pairs = zip(branch.output, node.output, strict=True)
             copies += (onnx.helper.make_node("Identity", [inner.name], [outer]) for inner, outer in pairs)
     for branch in filter(None, decided):
@@ -290,8 +290,7 @@ def open_kinds(model: onnx.ModelProto, where: str) -> Kinds:
     _without_weights(model.graph)
     told = (*model.graph.value_info, *model.graph.input, *model.graph.output)
     own = {each.dim_param for value in told for each in value.type.tensor_type.shape.dim}
-    copy = onnx.ModelProto()
-    copy.CopyFrom(model)
+    copy = deepcopy(model)
     inferred, _ = with_shapes(copy, where, dimensions={}, shapes={})
     graph = inferred.graph
     kinds = ((value.name, _kind(value, own)) for value in (*graph.value_info, *graph.input, *graph.output))
@@ -425,8 +424,7 @@ def inferred_body(
     `outer` and `tensors` are what is known of values outside, by name. What the graph is given takes the shapes that
     are outside at its first turn. A graph that cannot be inferred is returned as it is.
     """
-    alone = onnx.ModelProto()
-    alone.CopyFrom(onnx.helper.make_model(onnx.GraphProto(), opset_imports=list(model.opset_import)))
+    alone = onnx.helper.make_model(onnx.GraphProto(), opset_imports=list(model.opset_import))
     alone.graph.CopyFrom(body)
     for value, name in _fed(node, alone.graph):
         if name in outer and not value.type.tensor_type.HasField("shape"):
@@ -459,10 +457,9 @@ def _bodies_value(name: str, size: ValueSize) -> onnx.ValueInfoProto:
 
 def _named(tensor: onnx.TensorProto, name: str) -> onnx.TensorProto:
     """Return a tensor under the name of the value; that of a Constant node has none, or another."""
-    copy = onnx.TensorProto()
-    copy.CopyFrom(tensor)
-    copy.name = name
-    return copy
+    named = deepcopy(tensor)
+    named.name = name
+    return named
 
 
 BY_CHANCE: Final = frozenset({

@@ -7,6 +7,7 @@ such outputs are not comparable. With the numbers as inputs, what follows them i
 import hashlib
 import shutil
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from copy import deepcopy
 from itertools import chain
 from pathlib import Path
 from typing import Final
@@ -63,8 +64,7 @@ def without_draws(
     drawing = [node for node in original.graph.node if _draws_itself(node, off)]
     names = [name for node in drawing for name in node.output if name]
     shown = {output.name for output in original.graph.output}
-    exposed = onnx.ModelProto()
-    exposed.CopyFrom(original)
+    exposed = deepcopy(original)
     exposed.graph.output.extend(onnx.ValueInfoProto(name=name) for name in names if name not in shown)
     if not names or shown <= set(names):
         return None
@@ -85,8 +85,7 @@ def _without(
     original: onnx.ModelProto, drawing: Collection[onnx.NodeProto], values: Mapping[str, SavedOutput]
 ) -> onnx.ModelProto:
     """Return a model whose inputs are its own, then the values of nodes that are no longer there."""
-    model = onnx.ModelProto()
-    model.CopyFrom(original)
+    model = deepcopy(original)
     graph = model.graph
     for node in drawing:
         graph.node.remove(node)

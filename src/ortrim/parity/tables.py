@@ -4,6 +4,7 @@ The full runtime runs it with the cases, so that what none of them looks up is k
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -73,8 +74,7 @@ def tables_of(model: onnx.ModelProto, original: Path, folder: Path) -> Tables:
     hidden = tuple(table for node in inner for table, _ in _tables(node, graph, {*graph.fixed}, versions))
     if not found:
         return Tables(hidden=hidden)
-    changed = onnx.ModelProto()
-    changed.CopyFrom(model)
+    changed = deepcopy(model)
     import_default_domain(changed)
     del changed.graph.output[:], changed.graph.value_info[:]
     for number, (_, (source, nodes)) in enumerate(found):

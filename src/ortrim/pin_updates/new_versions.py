@@ -192,7 +192,8 @@ def _loads(
 ) -> bool:
     model = folder / "model.onnx"
     model.write_bytes(_model(opset, ml_opset, ir_version))
-    return not run_script(runtime, "load.py", {"model": str(model)}, folder=folder, where=f"opset {opset}")
+    request = {"do": "load", "model": str(model)}
+    return not run_script(runtime, "models.py", request, folder=folder, where=f"opset {opset}")
 
 
 def _model(opset: int, ml_opset: int, ir_version: int) -> bytes:

@@ -6,13 +6,14 @@ as these can follow, so that the pairs of Squeeze and Unsqueeze between neighbou
 """
 
 from collections.abc import Callable, Iterator
+from copy import deepcopy
 from typing import Any, Final
 
 import numpy as np
 import onnx
 
 from ortrim.buildspec.step_specs import Conv1dTo2d
-from ortrim.models.onnx_files import copied, read_names
+from ortrim.models.onnx_files import read_names
 from ortrim.steps.graph import (
     Names,
     Shapes,
@@ -134,7 +135,7 @@ def follower(node: onnx.NodeProto, values: TwoAxes) -> onnx.NodeProto | None:
     if len([*filter(None, node.output)]) != 1 or not any(values.has(name) for name in node.input):
         return None
     follow = next((follow for names, follow in FOLLOWERS if is_onnx(node, *names)), None)
-    made = copied(node)
+    made = deepcopy(node)
     return made if follow is not None and node.output[0] and follow(made, values) else None
 
 
@@ -289,7 +290,7 @@ def _along_one_axis(node: onnx.NodeProto) -> bool:
 
 
 def _two_dimensional(node: onnx.NodeProto, values: TwoAxes) -> onnx.NodeProto:
-    made = copied(node)
+    made = deepcopy(node)
     made.input[0] = values.lifted(node.input[0])
     if is_onnx(node, *CONVOLUTIONS):
         made.input[1] = values.lifted(node.input[1])

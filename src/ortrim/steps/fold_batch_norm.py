@@ -5,13 +5,13 @@ versions; not for ConvTranspose and Gemm.
 """
 
 from collections.abc import Callable, Mapping
+from copy import deepcopy
 from typing import Final
 
 import numpy as np
 import onnx
 
 from ortrim.buildspec.step_specs import FoldBatchNorm
-from ortrim.models.onnx_files import copied
 from ortrim.steps.graph import (
     Names,
     Shapes,
@@ -156,7 +156,7 @@ def _with_weights(
     graph: onnx.GraphProto, node: onnx.NodeProto, output: str, folded: Folded, names: Names
 ) -> onnx.NodeProto:
     """Return the operator with new weights, giving the normalisation's output."""
-    made = copied(node)
+    made = deepcopy(node)
     made.op_type = "Gemm" if node.op_type == "MatMul" else node.op_type
     weights = add_constant(graph, names.fresh(f"{node.input[1]}_folded"), folded[0])
     bias = add_constant(graph, names.fresh(f"{node.input[1]}_bias"), folded[1])

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from copy import deepcopy
 from typing import Any, Final
 
 import numpy as np
@@ -10,7 +11,6 @@ from onnx import TensorProto, numpy_helper
 
 from ortrim.models.onnx_files import (
     array_of,
-    copied,
     graphs_below,
     graphs_in,
     graphs_of,
@@ -167,7 +167,7 @@ def new_node(
 
 def replace_nodes(graph: onnx.GraphProto, nodes: Iterable[onnx.NodeProto]) -> None:
     """Give a graph these nodes, some of which may be its own."""
-    copies = [copied(node) for node in nodes]
+    copies = [deepcopy(node) for node in nodes]
     graph.ClearField("node")
     graph.node.extend(copies)
     present = {name for node in copies for name in node.output}

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from copy import deepcopy
 from pathlib import Path
 
 import onnx
@@ -147,8 +148,7 @@ def with_outputs(
 
     Raises `ModelError` (`step-failed`) for a value that the model does not have.
     """
-    made = onnx.ModelProto()
-    made.CopyFrom(model)
+    made = deepcopy(model)
     outputs = {value.name for value in model.graph.output}
     added = tuple(name for name in dict.fromkeys(names) if name not in outputs)
     known = {value.name: value for value in (*shapes.graph.value_info, *shapes.graph.input)}
@@ -165,8 +165,7 @@ def change_outputs(model: onnx.ModelProto, options: Outputs, place: Workplace) -
     """Add and drop outputs. Raises `ModelError` (`step-failed`) for unknown ones, and when none is left."""
     _require_known("output", options.drop, [value.name for value in model.graph.output])
     observed, added = with_outputs(model, options.add, inferred(model, place)) if options.add else (None, ())
-    made = onnx.ModelProto()
-    made.CopyFrom(observed or model)
+    made = deepcopy(observed or model)
     for value in [each for each in made.graph.output if each.name in options.drop]:
         made.graph.output.remove(value)
     if not made.graph.output:
@@ -251,8 +250,7 @@ def merge(model: onnx.ModelProto, options: Merge, place: Workplace) -> Stepped:
     unfed = [value.name for value in fed_inputs(other) if value.name not in sources]
     if unfed:
         raise step_failed(f"nothing feeds the input '{unfed[0]}' of '{options.path}'", hint="name it in 'connect'")
-    appended = onnx.ModelProto()
-    appended.CopyFrom(other)
+    appended = deepcopy(other)
     model.ir_version = other.ir_version = max(model.ir_version, other.ir_version)
     pairs = [(source, given) for given, source in sources.items()]
     try:

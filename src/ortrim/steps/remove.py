@@ -1,6 +1,5 @@
 """Remove what no output of a model needs and no runtime reads, and all but one of constants that are equal."""
 
-import hashlib
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
@@ -9,6 +8,7 @@ from google.protobuf.descriptor import FieldDescriptor
 from google.protobuf.message import Message
 
 from ortrim.buildspec.step_specs import RemoveDead, ShareConstants, Strip
+from ortrim.models.graph_facts import tensor_digest
 from ortrim.models.onnx_files import graphs_below, graphs_in, graphs_of, nodes_of, read_names
 from ortrim.steps.graph import replace_nodes
 from ortrim.steps.step import Stepped, only, step_failed
@@ -146,7 +146,7 @@ def _messages(message: Message) -> Iterator[Message]:
                 yield from _messages(each)
 
 
-Contents = Mapping[bytes, str]
+Contents = Mapping[str, str]
 """Names of constants that a graph sees, by the digest of what they hold."""
 
 
@@ -187,10 +187,10 @@ def _share(graph: onnx.GraphProto, outer: Contents, renamed: Mapping[str, str], 
 
 
 def _is_double(
-    tensor: onnx.TensorProto, name: str, seen: dict[bytes, str], renamed: dict[str, str], saved: list[int]
+    tensor: onnx.TensorProto, name: str, seen: dict[str, str], renamed: dict[str, str], saved: list[int]
 ) -> bool:
     """Note a constant; whether an equal one was seen before, which then stands for it."""
-    content = _content(tensor)
+    content = tensor_digest(tensor)
     first = seen.setdefault(content, name)
     if first == name:
         return False
@@ -200,18 +200,9 @@ def _is_double(
 
 
 def _is_double_node(
-    node: onnx.NodeProto, fixed: set[str], seen: dict[bytes, str], renamed: dict[str, str], saved: list[int]
+    node: onnx.NodeProto, fixed: set[str], seen: dict[str, str], renamed: dict[str, str], saved: list[int]
 ) -> bool:
     tensors = [each.t for each in node.attribute if each.name == "value" and each.HasField("t")]
     if node.op_type != "Constant" or node.domain not in {"", "ai.onnx"} or not tensors or len(node.output) != 1:
         return False
     return node.output[0] not in fixed and _is_double(tensors[0], node.output[0], seen, renamed, saved)
-
-
-def _content(tensor: onnx.TensorProto) -> bytes:
-    """Return a digest of what a tensor holds, without its name and what describes it."""
-    plain = onnx.TensorProto()
-    plain.CopyFrom(tensor)
-    for field in ("name", "doc_string", "metadata_props"):
-        plain.ClearField(field)
-    return hashlib.sha256(plain.SerializeToString(deterministic=True)).digest()

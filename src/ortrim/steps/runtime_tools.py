@@ -6,6 +6,7 @@ import sys
 import zipfile
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
+from copy import deepcopy
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
@@ -64,8 +65,7 @@ class Aliases:
         self._stem, self._pattern = stem, re.compile(rf"{stem}([0-9]+)z")
         self._own: list[str] = []
         self._invented: dict[str, str] = {}
-        self.model = onnx.ModelProto()
-        self.model.CopyFrom(model)
+        self.model = deepcopy(model)
         self.values = {name: self._alias(name) for name in sorted(value_names(model)) if name}
         for graph in graphs_below(self.model.graph):
             rename_values(graph, self.values)

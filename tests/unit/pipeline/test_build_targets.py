@@ -25,8 +25,8 @@ from ortrim.pipeline import building
 from ortrim.pipeline.building import build, verify_again
 from ortrim.pipeline.finished import reports_of
 from ortrim.planning.planned import planned_for
-from ortrim.report.content import gravest_failure
 from ortrim.report.write import read_report, write_reports
+from ortrim.verify.failures import gravest_failure
 from ortrim.verify.judge import failed_device, failure_of
 from ortrim.verify.reports import NOT_FOR_DEVICE, VerifyReport
 from pipeline_stages import Stages, leave_report

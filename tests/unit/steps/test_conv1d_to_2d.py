@@ -1,12 +1,13 @@
 """Convolutions along one axis as such along two, against onnxruntime."""
 
+from copy import deepcopy
 from typing import Final
 
 import onnx
 import pytest
 from onnx import helper
 
-from number_samples import assert_same, copy_of, operators, ran, random_feeds, sequences, weights
+from number_samples import assert_same, operators, ran, random_feeds, sequences, weights
 from onnx_samples import model_of, relu, value
 from ortrim.buildspec.step_specs import Conv1dTo2d
 from ortrim.steps.conv1d_to_2d import conv1d_to_2d
@@ -16,7 +17,7 @@ ASKED: Final = Conv1dTo2d(use="conv1d-to-2d")
 
 
 def step(model: onnx.ModelProto) -> Stepped:
-    return conv1d_to_2d(copy_of(model), ASKED)
+    return conv1d_to_2d(deepcopy(model), ASKED)
 
 
 @pytest.mark.parametrize("opset", [11, 12, 13, 17, 22])

@@ -1,5 +1,7 @@
 """Dimensions: fixed, named, and the batch."""
 
+from copy import deepcopy
+
 import numpy as np
 import onnx
 import pytest
@@ -12,7 +14,7 @@ from ortrim.models.onnx_files import shape_of
 from ortrim.steps.inputs_outputs import fix_dimensions, name_dimensions, set_batch
 from ortrim.steps.runtime_tools import infer_shapes
 from ortrim.steps.step import Workplace
-from stepped_models import constant, copy_of, layered
+from stepped_models import constant, layered
 
 
 def shapes(model: onnx.ModelProto) -> dict[str, object]:
@@ -51,7 +53,7 @@ def test_a_size_that_is_there_already_changes_nothing(place: Workplace) -> None:
     """The model is the same once its shapes are known."""
     options = FixDimensions(use="fix-dimensions", sizes={"x:0": 4})
     once = fix_dimensions(unnamed(), options, place).model
-    assert fix_dimensions(copy_of(once), options, place).model == once
+    assert fix_dimensions(deepcopy(once), options, place).model == once
 
 
 @pytest.mark.parametrize(
@@ -89,7 +91,7 @@ def test_a_batch_that_is_there_already_changes_nothing(place: Workplace) -> None
     """The model is the same once its shapes are known, whether its batch is a number or a name."""
     for size in (8, "batch"):
         once = set_batch(layered(), Batch(use="batch", size=size), place).model
-        again = set_batch(copy_of(once), Batch(use="batch", size=size), place)
+        again = set_batch(deepcopy(once), Batch(use="batch", size=size), place)
         assert (again.model, again.notes) == (once, ())
 
 
@@ -97,7 +99,7 @@ def test_a_batch_is_set_and_opened(place: Workplace) -> None:
     """A dynamic batch gets a size, and a fixed one a name, as far as the outputs."""
     fixed = set_batch(layered(), Batch(use="batch", size=8), place).model
     assert set(shapes(fixed).values()) == {(8, 3)}
-    opened = set_batch(copy_of(fixed), Batch(use="batch", size="N"), place)
+    opened = set_batch(deepcopy(fixed), Batch(use="batch", size="N"), place)
     assert set(shapes(opened.model).values()) == {("N", 3)}
     assert opened.notes == ()
 
@@ -128,4 +130,4 @@ def test_shapes_are_written_once(place: Workplace) -> None:
     options = InferShapes(use="infer-shapes")
     done = infer_shapes(layered(), options, place)
     assert done.notes == ("shapes known of 3 values inside, before of 0",)
-    assert infer_shapes(copy_of(done.model), options, place).model == done.model
+    assert infer_shapes(deepcopy(done.model), options, place).model == done.model

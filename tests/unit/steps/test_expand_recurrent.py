@@ -1,12 +1,13 @@
 """GRU and LSTM expanded, against onnxruntime's own."""
 
+from copy import deepcopy
 from itertools import product
 from typing import Any, Final
 
 import onnx
 import pytest
 
-from number_samples import assert_same, copy_of, operators, ran, random_feeds, recurrent, weights
+from number_samples import assert_same, operators, ran, random_feeds, recurrent, weights
 from onnx_samples import relu
 from ortrim.buildspec.step_specs import ExpandRecurrent
 from ortrim.steps.recurrent import expand_recurrent
@@ -18,7 +19,7 @@ DIRECTIONS: Final = ("forward", "reverse", "bidirectional")
 
 
 def step(model: onnx.ModelProto, options: ExpandRecurrent = ASKED) -> Stepped:
-    return expand_recurrent(copy_of(model), options)
+    return expand_recurrent(deepcopy(model), options)
 
 
 @pytest.mark.parametrize(("kind", "direction"), [*product(KINDS, DIRECTIONS)])

@@ -1,12 +1,13 @@
 """Normalisations put into weights, against onnxruntime."""
 
+from copy import deepcopy
 from typing import Final
 
 import onnx
 import pytest
 from onnx import helper
 
-from number_samples import assert_same, copy_of, normalised, operators, ran, random_feeds, weights
+from number_samples import assert_same, normalised, operators, ran, random_feeds, weights
 from onnx_samples import model_of, relu, value
 from ortrim.buildspec.step_specs import FoldBatchNorm
 from ortrim.steps.fold_batch_norm import fold_batch_norm
@@ -17,7 +18,7 @@ CONV: Final = helper.make_node("Conv", ["x", "w", "b"], ["n"], name="before")
 
 
 def step(model: onnx.ModelProto) -> Stepped:
-    return fold_batch_norm(copy_of(model), ASKED)
+    return fold_batch_norm(deepcopy(model), ASKED)
 
 
 FOLDED: Final = {
@@ -60,7 +61,7 @@ def test_a_normalisation_is_folded(name: str) -> None:
 
 
 def test_constants_may_come_from_nodes_and_from_old_models() -> None:
-    model = copy_of(FOLDED["Conv"])
+    model = deepcopy(FOLDED["Conv"])
     model.ir_version = 3
     for tensor in model.graph.initializer:
         model.graph.input.append(value(tensor.name, shape=list(tensor.dims)))
@@ -75,7 +76,7 @@ def test_constants_may_come_from_nodes_and_from_old_models() -> None:
 
 def read_twice() -> onnx.ModelProto:
     """Return a normalisation whose input is an output, too."""
-    model = copy_of(FOLDED["Conv"])
+    model = deepcopy(FOLDED["Conv"])
     model.graph.output.append(value("n", shape=[2, 4, 6, 6]))
     return model
 
@@ -88,7 +89,7 @@ def behind_relu() -> onnx.ModelProto:
 
 def learning() -> onnx.ModelProto:
     """Return a normalisation that takes mean and variance of its input."""
-    model = copy_of(FOLDED["Conv"])
+    model = deepcopy(FOLDED["Conv"])
     model.graph.node[1].attribute.append(helper.make_attribute("training_mode", 1))
     model.graph.node[1].output.extend(["running_mean", "running_variance"])
     return model
@@ -130,7 +131,7 @@ def test_other_models_are_left_alone(model: onnx.ModelProto) -> None:
 
 
 def test_shared_weights_stay_for_the_other_reader() -> None:
-    model = copy_of(FOLDED["Conv"])
+    model = deepcopy(FOLDED["Conv"])
     model.graph.node.append(helper.make_node("Conv", ["x", "w"], ["z"]))
     model.graph.output.append(value("z", shape=[2, 4, 6, 6]))
     stepped = step(model)

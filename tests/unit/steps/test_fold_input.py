@@ -1,5 +1,6 @@
 """Pre-processing put into models, against onnxruntime."""
 
+from copy import deepcopy
 from dataclasses import replace
 from typing import Final
 
@@ -10,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from number_samples import assert_same, copy_of, operators, picture, ran, random_feeds, weights
+from number_samples import assert_same, operators, picture, ran, random_feeds, weights
 from onnx_samples import model_of, relu, value
 from ortrim.buildspec.step_specs import FoldInput
 from ortrim.errors import ModelError
@@ -31,7 +32,7 @@ NOTHING: Final = FoldInput(use="fold-input")
 
 
 def step(model: onnx.ModelProto, options: FoldInput) -> Stepped:
-    return fold_input(copy_of(model), options)
+    return fold_input(deepcopy(model), options)
 
 
 def checked(model: onnx.ModelProto, options: FoldInput) -> Stepped:

@@ -1,5 +1,6 @@
 """Extract, outputs and merge: parts of models."""
 
+from copy import deepcopy
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from ortrim.buildspec.step_specs import Extract, Merge, Outputs
 from ortrim.errors import ModelError
 from ortrim.steps.inputs_outputs import change_outputs, extract, merge
 from ortrim.steps.step import Workplace
-from stepped_models import SHAPE, copy_of, feeds_for, layered, outputs_of, same_outputs, with_branch
+from stepped_models import SHAPE, feeds_for, layered, outputs_of, same_outputs, with_branch
 
 MERGE = Merge(use="merge", path=Path("other.onnx"), connect={"y": "x"}, prefix="after_")
 
@@ -95,7 +96,7 @@ def test_another_model_is_appended(place: Workplace, tmp_path: Path) -> None:
 )
 def test_a_model_that_does_not_fit_is_refused(options: Merge, words: str, place: Workplace, tmp_path: Path) -> None:
     """A file that is none, an input that nothing feeds, and names that both have; both models stay as they are."""
-    given, content = layered(), write(tmp_path / "other.onnx", copy_of(layered())).read_bytes()
+    given, content = layered(), write(tmp_path / "other.onnx", deepcopy(layered())).read_bytes()
     (tmp_path / "broken.onnx").write_bytes(b"\x0a\xff")
     with pytest.raises(ModelError, match=words) as caught:
         merge(given, options, place)

@@ -1,5 +1,7 @@
 """Remove dead: what no output needs."""
 
+from copy import deepcopy
+
 import numpy as np
 import pytest
 from onnx import helper
@@ -8,7 +10,7 @@ from onnx_samples import model_of, value
 from ortrim.buildspec.step_specs import RemoveDead
 from ortrim.errors import ModelError
 from ortrim.steps.remove import remove_dead
-from stepped_models import SHAPE, constant, copy_of, feeds_for, layered, same_outputs, with_branch
+from stepped_models import SHAPE, constant, feeds_for, layered, same_outputs, with_branch
 
 OPTIONS = RemoveDead(use="remove-dead")
 
@@ -33,7 +35,7 @@ def test_a_dead_node_in_a_branch_goes() -> None:
 def test_a_model_without_dead_parts_stays() -> None:
     """Values that only a branch reads are alive, and so are nodes that stand in another order."""
     for model in (layered(), with_branch()):
-        before = copy_of(model)
+        before = deepcopy(model)
         assert remove_dead(model, OPTIONS).notes == ()
         assert model == before
 
@@ -49,8 +51,8 @@ def test_inputs_go_only_when_asked() -> None:
     """An input that nothing reads goes with `inputs`, and feeds lose it."""
     model = layered()
     model.graph.input.append(value("unread", shape=SHAPE))
-    assert len(remove_dead(copy_of(model), OPTIONS).model.graph.input) == 2
-    done = remove_dead(copy_of(model), RemoveDead(use="remove-dead", inputs=True))
+    assert len(remove_dead(deepcopy(model), OPTIONS).model.graph.input) == 2
+    done = remove_dead(deepcopy(model), RemoveDead(use="remove-dead", inputs=True))
     feeds = feeds_for(layered())
     assert done.feeding is not None
     assert set(done.feeding.forward({**feeds, "unread": feeds["x"]})) == {"x"}

@@ -1,19 +1,21 @@
 """Rename: inputs, outputs and nodes."""
 
+from copy import deepcopy
+
 import numpy as np
 import pytest
 
 from ortrim.buildspec.step_specs import Rename
 from ortrim.errors import ModelError
 from ortrim.steps.inputs_outputs import rename
-from stepped_models import copy_of, feeds_for, layered, outputs_of, with_branch
+from stepped_models import feeds_for, layered, outputs_of, with_branch
 
 
 def test_names_change_in_inner_graphs_too() -> None:
     """An input that a branch reads, and an output, have their new names everywhere; feeds follow."""
     model = with_branch()
     feeds = feeds_for(model)
-    expected = outputs_of(copy_of(model), feeds)["y"]
+    expected = outputs_of(deepcopy(model), feeds)["y"]
     done = rename(model, Rename(use="rename", inputs={"x": "sound"}, outputs={"y": "voice"}, number_nodes=True))
     assert done.outputs == {"voice": "y"}
     assert done.feeding is not None

@@ -1,5 +1,7 @@
 """Share constants: one of those that are equal stays."""
 
+from copy import deepcopy
+
 import numpy as np
 from onnx import helper
 
@@ -7,14 +9,14 @@ from onnx_samples import model_of, value
 from ortrim.buildspec.step_specs import ShareConstants
 from ortrim.steps.graph import replace_nodes
 from ortrim.steps.remove import share_constants
-from stepped_models import SHAPE, constant, copy_of, feeds_for, layered, same_outputs, with_branch
+from stepped_models import SHAPE, constant, feeds_for, layered, same_outputs, with_branch
 
 OPTIONS = ShareConstants(use="share-constants")
 
 
 def test_equal_initializers_become_one() -> None:
     model = layered()
-    before = copy_of(model)
+    before = deepcopy(model)
     done = share_constants(model, OPTIONS)
     assert [tensor.name for tensor in model.graph.initializer] == ["w", "b"]
     assert done.notes[0].startswith("1 constants were equal to others")
@@ -28,7 +30,7 @@ def test_an_inner_graph_shares_with_the_outer_one() -> None:
         node = helper.make_node("Constant", [], ["own"], value=constant("", np.array([3, 4, 5], np.float32)))
         attribute.g.node[0].input[1] = "own"
         replace_nodes(attribute.g, [node, attribute.g.node[0]])
-    before = copy_of(model)
+    before = deepcopy(model)
     share_constants(model, OPTIONS)
     assert [len(each.g.node) for each in model.graph.node[1].attribute] == [1, 1]
     assert same_outputs(before, model, feeds_for(model))
@@ -47,7 +49,7 @@ def test_constants_that_differ_stay() -> None:
     ]
     outputs = [value(f"{name}_out", shape=None) for name in ("a", "b", "c")] + [value("e", shape=(2,))]
     model = model_of(nodes, [value("f", shape=(2,)), value("x", shape=SHAPE)], outputs, initializers=weights)
-    before = copy_of(model)
+    before = deepcopy(model)
     assert share_constants(model, OPTIONS).notes == ()
     assert model == before
 
@@ -59,6 +61,6 @@ def test_a_constant_behind_its_reader_is_not_shared() -> None:
     model.graph.node.append(late)
     for attribute in model.graph.node[1].attribute:
         attribute.g.node.append(inner)
-    before = copy_of(model)
+    before = deepcopy(model)
     share_constants(model, OPTIONS)
     assert model == before

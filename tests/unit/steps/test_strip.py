@@ -1,8 +1,10 @@
 """Strip: what no runtime reads."""
 
+from copy import deepcopy
+
 from ortrim.buildspec.step_specs import Strip
 from ortrim.steps.remove import strip
-from stepped_models import copy_of, feeds_for, same_outputs, with_branch
+from stepped_models import feeds_for, same_outputs, with_branch
 
 
 def test_traces_of_the_exporter_go_wherever_they_are() -> None:
@@ -16,7 +18,7 @@ def test_traces_of_the_exporter_go_wherever_they_are() -> None:
     inner = model.graph.node[1].attribute[0].g.node[0]
     inner.doc_string = "File /home/a/b.py"
     inner.metadata_props.add(key="pkg.torch.onnx.stack_trace", value="File /home/a/b.py")
-    before = copy_of(model)
+    before = deepcopy(model)
     done = strip(model, Strip(use="strip", keep=("labels",)))
     assert b"/home/a" not in model.SerializeToString()
     assert [entry.key for entry in model.metadata_props] == ["labels"]

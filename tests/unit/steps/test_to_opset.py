@@ -1,5 +1,7 @@
 """Opset: up and down, and what cannot go."""
 
+from copy import deepcopy
+
 import numpy as np
 import onnx
 import pytest
@@ -12,7 +14,7 @@ from ortrim.steps.graph import opset_of
 from ortrim.steps.runtime_tools import to_opset
 from ortrim.steps.step import Workplace
 from refusing import refused
-from stepped_models import copy_of, feeds_for, layered, same_outputs
+from stepped_models import feeds_for, layered, same_outputs
 
 
 def squeezing() -> onnx.ModelProto:
@@ -34,7 +36,7 @@ def test_an_operator_that_changed_is_converted(place: Workplace) -> None:
 def test_an_operator_that_changed_is_converted_down(place: Workplace) -> None:
     """Axes that are a constant become an attribute again."""
     up = to_opset(squeezing(), Opset(use="opset", version=13), place).model
-    down = to_opset(copy_of(up), Opset(use="opset", version=11), place)
+    down = to_opset(deepcopy(up), Opset(use="opset", version=11), place)
     assert (opset_of(down.model), down.notes) == (11, ("operators that differ: Constant, Squeeze",))
     (squeeze,) = (node for node in down.model.graph.node if node.op_type == "Squeeze")
     assert [(attribute.name, list(attribute.ints)) for attribute in squeeze.attribute] == [("axes", [0])]
@@ -86,5 +88,5 @@ def test_functions_follow(place: Workplace) -> None:
     body = helper.make_node("Relu", ["a"], ["b"])
     model.functions.append(helper.make_function("own", "F", ["a"], ["b"], [body], [helper.make_opsetid("", 17)]))
     model.opset_import.append(helper.make_opsetid("own", 1))
-    done = to_opset(copy_of(model), Opset(use="opset", version=15), place)
+    done = to_opset(deepcopy(model), Opset(use="opset", version=15), place)
     assert done.model.functions[0].opset_import[0].version == 15

@@ -7,9 +7,11 @@ that are none of C++ as they are.
 
 import ctypes
 import resource
+import runpy
 import sys
 from pathlib import Path
 
+limit_memory = runpy.run_path(str(Path(__file__).with_name("memory.py")))["limit_memory"]
 LIBRARIES = ("libstdc++.so.6", "libc++abi.so.1", "libc++abi.dylib")
 MEMORY = 512 << 20
 SECONDS = 5
@@ -18,7 +20,7 @@ LONGEST = 20_000
 
 def main(names: Path) -> None:
     """Print each name of a file, demangled."""
-    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    limit_memory(MEMORY)
     resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS))
     library = cxx_library()
     demangle = library["__cxa_demangle"]

@@ -11,7 +11,7 @@ import contextlib
 import importlib
 import json
 import os
-import resource
+import runpy
 import shutil
 import sys
 import tempfile
@@ -22,6 +22,7 @@ from typing import Any
 
 import numpy as np
 
+limit_memory = runpy.run_path(str(Path(__file__).parents[1] / "memory.py"))["limit_memory"]
 Arrays = list[Any]
 LONGEST_WORDS = 2000
 
@@ -30,7 +31,7 @@ def main(request_path: Path) -> None:
     """Answer `{"status": "ok", ...}`, or `{"status": "error", "stage": ..., "message": ...}`."""
     request = json.loads(request_path.read_text(encoding="utf-8"))
     folder = request_path.parent
-    resource.setrlimit(resource.RLIMIT_AS, (request["memory_bytes"],) * 2)
+    limit_memory(request["memory_bytes"])
     stage = Stage(folder / "stage")
     try:
         with contextlib.redirect_stdout(sys.stderr):

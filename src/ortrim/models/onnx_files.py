@@ -214,12 +214,32 @@ LARGEST_MODEL_BYTES: Final = 2**31 - 1
 """Neither a protobuf message nor a flatbuffer, the ORT format, can be larger."""
 
 
-def check_limits(facts: ModelFacts, ort_version: str, where: str) -> None:
-    """Raise `ModelError` for what `ort_version` does not take: `no-outputs`, `unsupported-opset`, ...
+UNSUPPORTED: Final = {
+    "unsupported-opset": (
+        "convert it with onnx.version_converter, export another opset, or choose another onnxruntime.version"
+    ),
+    "unsupported-ir-version": (
+        "export it without (float4, float8e8m0, 2-bit integers, settings for several devices), or choose another "
+        "onnxruntime.version"
+    ),
+}
+"""What to do about each."""
 
-    A version whose limits are not recorded leaves the judgement to the converter.
-    """
+
+def check_limits(facts: ModelFacts, ort_version: str, where: str) -> None:
+    """Raise `ModelError` for what `ort_version` does not take: `no-outputs`, `unsupported-opset`, ..."""
     require_outputs(facts, where)
+    for code, _, words, needed in unsupported(facts, ort_version):
+        hint = UNSUPPORTED[code] + (f": {needed}" if needed else "")
+        raise ModelError(code, f"the model uses {words}", where=where, hint=hint)
+
+
+def unsupported(facts: ModelFacts, ort_version: str) -> Iterator[tuple[str, str, str, str]]:
+    """Yield what a version does not take: one of `UNSUPPORTED`, the place, words, and what is needed, where that helps.
+
+    A version whose limits are not recorded leaves the judgement to the converter. An IR version's number alone is
+    lowered.
+    """
     limits = limits_of(ort_version)
     newest = {"ai.onnx": limits.opset, "ai.onnx.ml": limits.ml_opset} if limits else {}
     for domain, opset in facts.opsets:
@@ -227,20 +247,12 @@ def check_limits(facts: ModelFacts, ort_version: str, where: str) -> None:
         too_new = most is not None and opset > most
         if too_new or opset < oldest:
             taken = f"{oldest} and up" if most is None else f"{oldest} to {most}"
-            what = f"the model uses opset {opset} of {domain}; ONNX Runtime {ort_version} takes {taken}"
-            hint = "convert it with onnx.version_converter, export another opset, or choose another onnxruntime.version"
-            needed = f": {needed_for_opset(domain, opset)}" if too_new else ""
-            raise ModelError("unsupported-opset", what, where=where, hint=hint + needed)
-    if limits and facts.least_ir_version > limits.ir_version:
-        what = (
-            f"the model uses what IR version {facts.least_ir_version} brought; ONNX Runtime {ort_version} reads up to"
-            f" {limits.ir_version}"
-        )
-        hint = (
-            "export it without (float4, float8e8m0, 2-bit integers, settings for several devices), or choose"
-            f" another onnxruntime.version: {needed_for_ir_version(facts.least_ir_version)}"
-        )
-        raise ModelError("unsupported-ir-version", what, where=where, hint=hint)
+            words = f"opset {opset} of {domain}; ONNX Runtime {ort_version} takes {taken}"
+            yield "unsupported-opset", domain, words, needed_for_opset(domain, opset) if too_new else ""
+    own = facts.least_ir_version
+    if limits and own > limits.ir_version:
+        words = f"what IR version {own} brought; ONNX Runtime {ort_version} reads up to {limits.ir_version}"
+        yield "unsupported-ir-version", "model", words, needed_for_ir_version(own)
 
 
 def require_outputs(facts: ModelFacts, where: str) -> None:

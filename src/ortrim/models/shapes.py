@@ -170,12 +170,7 @@ def _evaluated(model: onnx.ModelProto, node: onnx.NodeProto, values: Values) -> 
 
 
 def _known_shapes(graph: onnx.GraphProto) -> dict[str, tuple[int, ...]]:
-    shapes = {tensor.name: tuple(tensor.dims) for tensor in graph.initializer}
-    for value in (*graph.input, *graph.value_info, *graph.output):
-        tensor = value.type.tensor_type
-        if tensor.HasField("shape") and all(each.HasField("dim_value") for each in tensor.shape.dim):
-            shapes[value.name] = tuple(each.dim_value for each in tensor.shape.dim)
-    return shapes
+    return {name: size.shape for name, size in value_sizes(graph).items() if size.shape is not None}
 
 
 def known_tensors(graph: onnx.GraphProto) -> dict[str, onnx.TensorProto]:

@@ -239,59 +239,16 @@ def test_what_is_no_model_is_refused(content: bytes, reference: str, tmp_path: P
     assert (error.code, error.exit_code) == (reference, ExitCode.MODEL)
 
 
-SAMPLES: Final = tuple(
-    model.SerializeToString()
-    for model in (branching(), branches(), product(), onnx.load_model(LIGHT / "light_squeezenet.onnx"))
-)
-
-
-def answered(content: bytes, path: Path) -> None:
-    path.write_bytes(content)
-    try:
-        found = cost(path, n=3)
-    except ModelError as error:
-        assert error.code  # noqa: PT017 - both outcomes are right
-    else:
-        assert min(found.macs, found.operations, found.parameters, found.peak.size_bytes, found.memory.size_bytes) >= 0
-
-
-@settings(max_examples=150, deadline=None)
-@given(
-    st.sampled_from(SAMPLES),
-    st.floats(0, 1, exclude_max=True),
-    st.binary(min_size=1, max_size=4),
-    st.sampled_from((0, 1)),
-)
-def test_damaged_models_have_a_cost_or_a_diagnostic(
-    tmp_path_factory: pytest.TempPathFactory, sample: bytes, place: float, junk: bytes, overwritten: int
-) -> None:
-    position = int(place * len(sample))
-    rest = sample[position + overwritten * len(junk) :]
-    answered(sample[:position] + junk + rest, tmp_path_factory.getbasetemp() / "damaged.onnx")
-
-
 SHAPES: Final = st.lists(st.integers(-2, 2**63 - 1) | st.integers(0, 5), max_size=5)
-OPERATORS: Final = st.sampled_from(
-    (
-        "Attention",
-        "Conv",
-        "ConvTranspose",
-        "Einsum",
-        "Expand",
-        "Gemm",
-        "LSTM",
-        "MatMul",
-        "MaxPool",
-        "Range",
-        "Reshape",
-        "Tile",
-    )
-)
+OPERATORS: Final = (
+    "Attention", "Conv", "ConvTranspose", "Einsum", "Expand", "Gemm", "LSTM", "MatMul", "MaxPool", "Range", "Reshape",
+    "Tile",
+)  # fmt: skip
 
 
 @settings(max_examples=100, deadline=None)
 @given(
-    OPERATORS,
+    st.sampled_from(OPERATORS),
     st.lists(SHAPES, min_size=1, max_size=4),
     st.lists(st.integers(-2, 2**63 - 1), min_size=1, max_size=3),
     st.sampled_from(("ij,jk->ik", "...", "a,,", "")),
@@ -304,7 +261,13 @@ def test_absurd_shapes_have_a_cost_or_a_diagnostic(
     ]
     node = helper.make_node(operator, [each.name for each in inputs], ["y"], kernel_shape=kernel, equation=equation)
     model = model_of([node], inputs, [value("y", shape=None)], opsets=(("", 23),))
-    answered(model.SerializeToString(), tmp_path_factory.getbasetemp() / "absurd.onnx")
+    path = write(tmp_path_factory.getbasetemp() / "absurd.onnx", model)
+    try:
+        found = cost(path, n=3)
+    except ModelError as error:
+        assert error.code  # noqa: PT017 - both outcomes are right
+    else:
+        assert min(found.macs, found.operations, found.parameters, found.peak.size_bytes, found.memory.size_bytes) >= 0
 
 
 def chain(rows: int | str) -> onnx.ModelProto:

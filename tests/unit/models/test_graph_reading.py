@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from onnx import TensorProto, helper, numpy_helper
 
-from linted_models import LIMITS, VERSION
+from linted_models import VERSION
 from mutated_models import mutated
 from onnx_samples import branching, model_of, relu, value, weighted, write
 from ortrim.analysis.cost.graph import cost_of
@@ -184,7 +184,7 @@ def check_judged_or_refused(content: bytes, tmp_path: Path) -> None:
     except Diagnostic as refusal:
         code = refusal.exit_code
     else:
-        judge(LintFacts(graph=graph, version=VERSION, limits=LIMITS))
+        judge(LintFacts(graph=graph, version=VERSION))
         code = ExitCode.OK
     assert code in {ExitCode.OK, ExitCode.MODEL}
 

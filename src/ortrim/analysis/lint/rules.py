@@ -20,7 +20,7 @@ from ortrim.models.graph_facts import (
     locale_of,
 )
 from ortrim.models.models import TensorInfo
-from ortrim.models.onnx_files import LARGEST_MODEL_BYTES, OLDEST_OPSET
+from ortrim.models.onnx_files import LARGEST_MODEL_BYTES, unsupported
 from ortrim.models.refusals import (
     BELOW_8_BITS,
     CAUSES,
@@ -32,7 +32,6 @@ from ortrim.models.refusals import (
     cause_of,
 )
 from ortrim.models.shapes import BY_CHANCE
-from ortrim.pins.runtime import VersionLimits, needed_for_ir_version, needed_for_opset
 
 Operator = tuple[str, str]
 """Domain and name."""
@@ -86,14 +85,13 @@ class ProviderFacts:
 class LintFacts:
     """One model with all that is known of it; None stands for what was not looked at, as `not_checked` says in words.
 
-    It is judged for a `version` of ONNX Runtime, with the newest models that it loads. `library` is the code size of
+    It is judged for a `version` of ONNX Runtime. `library` is the code size of
     each operator in a finished build, by name as `invoke size` shows it; `elsewhere` are the operators of the other
     models that are judged with this one, which keep their code in a common library.
     """
 
     graph: GraphFacts
     version: str
-    limits: VersionLimits | None = None
     kernels: KernelFacts | None = None
     run: RunFacts | None = None
     providers: tuple[ProviderFacts, ...] | None = None
@@ -280,16 +278,9 @@ def _no_size_runs(facts: LintFacts) -> Iterator[Shown]:
     fix="export with another opset, use onnx.version_converter, or choose another ONNX Runtime (--ort-version)",
 )
 def _opset(facts: LintFacts) -> Iterator[Shown]:
-    limits = facts.limits
-    newest = {"ai.onnx": limits.opset, "ai.onnx.ml": limits.ml_opset} if limits else {}
-    for domain, number in facts.graph.model.opsets:
-        most, oldest = newest.get(domain), OLDEST_OPSET if domain == "ai.onnx" else 1
-        too_new = most is not None and number > most
-        if number < oldest or too_new:
-            taken = f"{oldest} to {most}" if most is not None else f"{oldest} and up"
-            words = f"opset {number} of {domain}; ONNX Runtime {facts.version} takes {taken}"
-            needed = f"; {needed_for_opset(domain, number)}" if too_new else ""
-            yield domain, words + needed
+    for code, domain, words, needed in unsupported(facts.graph.model, facts.version):
+        if code == "unsupported-opset":
+            yield domain, "; ".join(filter(None, (words, needed)))
 
 
 @_rule(
@@ -300,12 +291,9 @@ def _opset(facts: LintFacts) -> Iterator[Shown]:
     fix="export it without newer element types and device settings, or choose another ONNX Runtime (--ort-version)",
 )
 def _ir_version(facts: LintFacts) -> Iterator[Shown]:
-    """Find what a newer IR version brought than the runtime reads; a number alone is lowered."""
-    own, limits = facts.graph.model.least_ir_version, facts.limits
-    if limits and own > limits.ir_version:
-        reads = f"ONNX Runtime {facts.version} reads up to {limits.ir_version}"
-        words = f"it uses what IR version {own} brought; {reads}; {needed_for_ir_version(own)}"
-        yield "model", words
+    for code, place, words, needed in unsupported(facts.graph.model, facts.version):
+        if code == "unsupported-ir-version":
+            yield place, f"it uses {words}; {needed}"
 
 
 REFUSED_SINCE: Final = (1, 28)

@@ -64,7 +64,7 @@ def look(
 
     It is run at the sizes of the user's own `cases` first.
     """
-    facts = rules.LintFacts(graph=graph, version=runtime.version, limits=limits_of(runtime.version))
+    facts = rules.LintFacts(graph=graph, version=runtime.version)
     facts = _with_operators(facts, path.resolve(), runtime)
     if not run:
         return replace(facts, not_checked=(*facts.not_checked, "loading and running: --no-run was given"))

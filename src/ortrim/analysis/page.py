@@ -15,7 +15,7 @@ from ortrim.analysis.cost.memory import ModelCost
 from ortrim.analysis.cost.report import amount_text, sizes_text
 from ortrim.analysis.cost.run import costs_of_cases
 from ortrim.analysis.lint.rules import BY_CODE, ModelFindings, placed
-from ortrim.analysis.lint.run import Library, findings_of
+from ortrim.analysis.lint.run import LintSubject, findings_of, operator_sizes
 from ortrim.analysis.size import size_of
 from ortrim.base.console import Console, counted, printable
 from ortrim.base.files import write_atomically
@@ -34,7 +34,7 @@ from ortrim.report.figures import NONE, bytes_text, difference_text, ms_text, na
 from ortrim.report.html import device_parts, rendered
 from ortrim.report.table import Cell, Columns, Judged, Table, columns
 from ortrim.report.write import report_of
-from ortrim.size.accounting import NO_OPERATOR, Leaf, by_operator, shares
+from ortrim.size.accounting import Leaf, by_operator, shares
 from ortrim.steps.report import ModelCounts, PreparationReport, StepReport
 from ortrim.verify.operator_times import operator_times
 from ortrim.verify.reports import DeviceReport, VerifyReport
@@ -520,7 +520,10 @@ def _subject(
     models = planned.models.for_target(target.job.target)
     prepared, preparation, converted = models.prepared[number], models.preparations[number], models.converted[number]
     others = [*models.converted[:number], *models.converted[number + 1 :]]
-    graph, library = read_graph(prepared.path), _library(leaves, others)
+    graph, version = read_graph(prepared.path), models.runtime.version
+    shown = LintSubject(name=prepared.name, path=prepared.path, ort_version=version, file=str(prepared.path))
+    elsewhere = frozenset((each.domain, each.name) for other in others for each in parse_config(other.config).operators)
+    untold = () if leaves else ("what operators cost: the library's bytes are not known by operator",)
     return ModelSubject(
         name=prepared.name,
         product=planned.plan.spec_name,
@@ -528,18 +531,10 @@ def _subject(
         graph=graph,
         converted=converted,
         costs=tuple(costs_of_cases(prepared, planned.cases[number])),
-        lint=findings_of(prepared.name, prepared.path, graph, models.runtime.version, library, run=run),
+        lint=findings_of(shown, graph, operator_sizes(leaves) or None, elsewhere, untold=untold, run=run),
         steps=preparation.report if preparation else None,
         share=size_share(leaves, converted, others) if leaves else None,
     )
-
-
-def _library(leaves: tuple[Leaf, ...], others: Sequence[OrtModel]) -> Library:
-    groups = shares(leaves, by_operator)
-    sizes = tuple((group.name[0], group.size_bytes) for group in groups if group.name[0] != NO_OPERATOR)
-    elsewhere = frozenset((each.domain, each.name) for other in others for each in parse_config(other.config).operators)
-    untold = () if leaves else ("what operators cost: the library's bytes are not known by operator",)
-    return Library(sizes=sizes or None, untold=untold, elsewhere=elsewhere)
 
 
 def _times(report: VerifyReport, folder: Path, model: str) -> Iterator[tuple[str, Mapping[str, float]]]:

@@ -4,7 +4,7 @@ import os
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from importlib.metadata import version as installed_version
 from pathlib import Path
@@ -99,12 +99,8 @@ class ComparedModel:
     reference: SavedOutputs
 
 
-@dataclass(frozen=True, kw_only=True)
-class Trimmed:
-    """A finished build for this machine: its library, and each model by name as converted, with its settings."""
-
-    library: Path
-    models: Mapping[str, tuple[Path, SessionSettings]] = field(default_factory=dict)
+Trimmed = tuple[Path, Mapping[str, tuple[Path, SessionSettings]]]
+"""A finished build for this machine: its library, and each model by name as converted, with its settings."""
 
 
 def subject_of(
@@ -146,8 +142,9 @@ def job_of(subject: ComparedModel, case: Case, trimmed: Trimmed | None = None) -
     job = EngineJob(case=case.name, model=subject.prepared.path, files=files, inputs=inputs, outputs=outputs)
     if trimmed is None:
         return job
-    model, session = trimmed.models[subject.prepared.name]
-    return replace(job, model=model, library=trimmed.library, session=session)
+    library, models = trimmed
+    model, session = models[subject.prepared.name]
+    return replace(job, model=model, library=library, session=session)
 
 
 def trimmed_of(loaded: LoadedSpec, request: Request, library: Path | None, console: Console) -> Trimmed | CannotRun:
@@ -175,7 +172,7 @@ def _with_models(library: Path, models: Models) -> Trimmed:
     for converted, written in zip(models.converted, spec.models, strict=True):
         session = settings_of(session_of(spec, written), style=written.style, reads_in_place=converted.reads_in_place)
         found[converted.name] = (converted.path, session)
-    return Trimmed(library=library, models=found)
+    return library, found
 
 
 OnTurn = Callable[[float, str], None]
@@ -225,7 +222,7 @@ def compared_case(
 
 def _entered(engine: engines.Engine, subject: ComparedModel, case: Case, setting: Setting) -> Entrant | Attempt:
     place = setting.places[engine.name]
-    trimmed = setting.trimmed if engine.name == engines.TRIMMED and isinstance(setting.trimmed, Trimmed) else None
+    trimmed = setting.trimmed if engine.name == engines.TRIMMED and isinstance(setting.trimmed, tuple) else None
     job = place if isinstance(place, CannotRun) else job_of(subject, case, trimmed)
     if isinstance(place, CannotRun) or isinstance(job, CannotRun):
         return Attempt(engine=engine.name, failure=job if isinstance(job, CannotRun) else None)
@@ -386,7 +383,7 @@ def _places(
     chosen: tuple[engines.Engine, ...], runtime: FullRuntime, trimmed: Trimmed | CannotRun | None, console: Console
 ) -> dict[str, EngineEnvironment | CannotRun]:
     """Return where each engine is, after installing what is not there yet."""
-    library = trimmed.library if isinstance(trimmed, Trimmed) else None
+    library = trimmed[0] if isinstance(trimmed, tuple) else None
     places: dict[str, EngineEnvironment | CannotRun] = {}
     with console.step("install the engines") as step:
         for number, engine in enumerate(chosen):

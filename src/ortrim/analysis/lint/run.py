@@ -3,7 +3,7 @@
 import hashlib
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from importlib.metadata import version
@@ -41,7 +41,7 @@ from ortrim.parity.inputs import recorded_inputs
 from ortrim.pins.runtime import limits_of, runtime_pins, supported_versions
 from ortrim.planning.models import ready_models
 from ortrim.planning.request import Request, is_buildspec, load
-from ortrim.size.accounting import NO_OPERATOR, by_operator, shares
+from ortrim.size.accounting import NO_OPERATOR, Leaf, by_operator, shares
 
 RUN_SECONDS: Final = 60.0
 GRACE_SECONDS: Final = 30.0
@@ -268,7 +268,7 @@ class LintRequest:
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Subject:
+class LintSubject:
     """One model to judge: the name by which it is shown, where it lies, and what a code review shows in its place."""
 
     name: str
@@ -277,15 +277,6 @@ class _Subject:
     file: str
     steps: tuple[str, ...] = ()
     cases: tuple[CaseSpec, ...] = ()
-
-
-@dataclass(frozen=True, kw_only=True)
-class Library:
-    """Each operator's bytes, why they are not known, and the operators that other models need as well."""
-
-    sizes: rules.Sizes | None
-    untold: tuple[str, ...]
-    elsewhere: frozenset[tuple[str, str]]
 
 
 def lint_models(asked: LintRequest, console: Console) -> tuple[ModelFindings, ...]:
@@ -301,17 +292,9 @@ def lint_models(asked: LintRequest, console: Console) -> tuple[ModelFindings, ..
                 found.append(_refused(subject, graph))
                 continue
             others = (each for each in graphs if each is not graph and isinstance(each, GraphFacts))
-            library = Library(sizes=sizes, untold=untold, elsewhere=frozenset().union(*map(operators_of, others)))
-            found.append(_findings(subject, graph, library, run=asked.run))
+            elsewhere = frozenset().union(*map(operators_of, others))
+            found.append(findings_of(subject, graph, sizes, elsewhere, untold=untold, run=asked.run))
     return tuple(found)
-
-
-def findings_of(
-    name: str, path: Path, graph: GraphFacts, ort_version: str, library: Library, *, run: bool
-) -> ModelFindings:
-    """Judge one model that was read, also by running it if `run` is said."""
-    subject = _Subject(name=name, path=path, ort_version=ort_version, file=str(path))
-    return _findings(subject, graph, library, run=run)
 
 
 def failure_of(models: Sequence[ModelFindings]) -> Diagnostic | None:
@@ -335,20 +318,20 @@ def write_sarif(models: Sequence[ModelFindings], path: Path) -> None:
     write_atomically(path, json.dumps(sarif_log(models, version=version("ortrim")), indent=2) + "\n")
 
 
-def _subjects(word: str, asked: LintRequest, console: Console) -> Iterator[_Subject]:
+def _subjects(word: str, asked: LintRequest, console: Console) -> Iterator[LintSubject]:
     if asked.ort_version is not None and asked.ort_version not in supported_versions():
         raise bad_option("ort-version", asked.ort_version, f"choose one of {', '.join(supported_versions())}")
     path = Path(word)
     if not is_buildspec(path):
         version = asked.ort_version or RuntimeSpec().version
         for name, file in files_named(word, version):
-            yield _Subject(name=name, path=file, ort_version=version, file=name, cases=asked.cases)
+            yield LintSubject(name=name, path=file, ort_version=version, file=name, cases=asked.cases)
         return
     loaded = load(Request(spec=path, version=asked.ort_version))
     ready = ready_models(loaded, console, given=asked.given)
     for spec, each in zip(loaded.models, ready, strict=True):
         file = path.parent / spec.path if spec.path else path
-        yield _Subject(
+        yield LintSubject(
             name=str(file) if spec.path else f"{path}: {spec.name}",
             path=each.model.path,
             ort_version=loaded.onnxruntime.version,
@@ -358,7 +341,7 @@ def _subjects(word: str, asked: LintRequest, console: Console) -> Iterator[_Subj
         )
 
 
-def _graphs(subjects: list[_Subject]) -> list[GraphFacts | ModelError]:
+def _graphs(subjects: list[LintSubject]) -> list[GraphFacts | ModelError]:
     """Read the models; in the place of one that cannot be judged beside others stands why."""
     graphs: list[GraphFacts | ModelError] = []
     for subject in subjects:
@@ -371,7 +354,7 @@ def _graphs(subjects: list[_Subject]) -> list[GraphFacts | ModelError]:
     return graphs
 
 
-def _graph(subject: _Subject) -> GraphFacts:
+def _graph(subject: LintSubject) -> GraphFacts:
     from ortrim.models.graph_facts import read_graph  # noqa: PLC0415 - it imports onnx
 
     graph = read_graph(subject.path)
@@ -387,7 +370,7 @@ def _graph(subject: _Subject) -> GraphFacts:
     return graph
 
 
-def _refused(subject: _Subject, error: ModelError) -> ModelFindings:
+def _refused(subject: LintSubject, error: ModelError) -> ModelFindings:
     words = "; ".join(filter(None, (error.what, *error.why.splitlines()[:1], error.hint)))
     return ModelFindings(
         model=subject.name,
@@ -398,7 +381,20 @@ def _refused(subject: _Subject, error: ModelError) -> ModelFindings:
     )
 
 
-def _findings(subject: _Subject, graph: GraphFacts, library: Library, *, run: bool) -> ModelFindings:
+def findings_of(
+    subject: LintSubject,
+    graph: GraphFacts,
+    sizes: rules.Sizes | None,
+    elsewhere: frozenset[rules.Operator],
+    *,
+    untold: tuple[str, ...],
+    run: bool,
+) -> ModelFindings:
+    """Judge one model that was read, also by running it if `run` is said.
+
+    `sizes` are each operator's bytes, `untold` says why they are not known, and `elsewhere` are the operators that
+    other models need as well.
+    """
     facts = _looked(subject, graph, run=run)
     return ModelFindings(
         model=subject.name,
@@ -406,12 +402,12 @@ def _findings(subject: _Subject, graph: GraphFacts, library: Library, *, run: bo
         steps=subject.steps,
         sha256=graph.model.sha256,
         ort_version=subject.ort_version,
-        findings=judge(replace(facts, library=library.sizes, elsewhere=library.elsewhere)),
-        not_checked=(*facts.not_checked, *library.untold),
+        findings=judge(replace(facts, library=sizes, elsewhere=elsewhere)),
+        not_checked=(*facts.not_checked, *untold),
     )
 
 
-def _looked(subject: _Subject, graph: GraphFacts, *, run: bool) -> rules.LintFacts:
+def _looked(subject: LintSubject, graph: GraphFacts, *, run: bool) -> rules.LintFacts:
     pins = runtime_pins(subject.ort_version)
     runtime: FullRuntime = full_runtime(pins.version, pins.converter_requirements)
     limits = limits_of(subject.ort_version)
@@ -438,5 +434,10 @@ def _library_sizes(asked: LintRequest, console: Console) -> tuple[rules.Sizes | 
             if asked.library:
                 raise
             return None, (f"what operators cost: {error.what}{f'; {error.hint}' if error.hint else ''}",)
-    groups = shares(accounting.leaves, by_operator)
-    return tuple((group.name[0], group.size_bytes) for group in groups if group.name[0] != NO_OPERATOR), ()
+    return operator_sizes(accounting.leaves), ()
+
+
+def operator_sizes(leaves: Iterable[Leaf]) -> rules.Sizes:
+    """Return each operator's bytes."""
+    groups = shares(leaves, by_operator)
+    return tuple((group.name[0], group.size_bytes) for group in groups if group.name[0] != NO_OPERATOR)

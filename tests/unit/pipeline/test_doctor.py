@@ -1,3 +1,5 @@
+"""What `doctor` finds of this machine, and what it says to do about the rest. None of Apple's own tools is run."""
+
 import importlib.metadata
 import os
 import shutil
@@ -13,6 +15,7 @@ from ortrim.base.tools import ToolFinding
 from ortrim.planning import doctor
 from ortrim.planning.doctor import DEVICE_TOOLS, examine
 from ortrim.platforms.android import ndk
+from ortrim.platforms.apple.xcode import Xcode
 from ortrim.sources.debian import DebianPackage, write_packages
 
 PROGRAMS: Final = os.environ["PATH"]
@@ -21,7 +24,9 @@ PROGRAMS: Final = os.environ["PATH"]
 
 @pytest.fixture(autouse=True)
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Keep the cache folder inside the test, and this machine's programs outside."""
+    """Keep the cache folder inside the test, and this machine's programs and logins outside."""
+    for name in [name for name in os.environ if name.startswith("CLOUDSDK_")]:
+        monkeypatch.delenv(name)
     folder = tmp_path / "cache"
     monkeypatch.setenv("ORTRIM_CACHE", str(folder))
     monkeypatch.setenv("PATH", str(tmp_path))
@@ -30,6 +35,11 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def finding(name: str) -> ToolFinding:
     return next(found for found in examine() if found.name == name)
+
+
+def program(path: Path, script: str = "") -> None:
+    path.write_text(f"#!/bin/sh\n{script}\n")
+    path.chmod(0o755)
 
 
 def test_this_machine_can_build(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -163,3 +173,74 @@ def test_engines_are_examined_by_asking_them(tmp_path: Path, monkeypatch: pytest
     assert found.problem == "its daemon is not running"
     assert "systemctl start docker" in found.remedy
     assert finding("podman").problem == "is not installed"
+
+
+def test_xcode_is_looked_for_and_blocks_only_apple(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On no Mac it is said where to go; on one its version and folder are shown."""
+    monkeypatch.setattr("platform.system", lambda: "Linux")
+    absent = finding("Xcode")
+    assert (absent.found, absent.required, absent.satisfied) == ("", False, False)
+    assert "--executor github" in absent.remedy
+    monkeypatch.setattr(doctor, "find_xcode", lambda: Xcode(folder=tmp_path, version="16.4"))
+    assert (finding("Xcode").found, finding("Xcode").satisfied) == (f"16.4 ({tmp_path})", True)
+
+
+@pytest.mark.parametrize("tool", ["simctl", "devicectl"])
+def test_ways_to_devices_are_absent_without_a_mac(tool: str) -> None:
+    """It is said which devices cannot be reached, and what would help."""
+    found = finding(tool)
+    assert (found.found, found.required) == ("", False)
+    assert found.problem == "comes with Xcode, which runs only on a Mac"
+    assert f"'{tool}'" in found.needed_for
+    assert found.remedy.startswith("install Xcode")
+
+
+def test_each_tool_of_apples_is_asked_for_by_itself(tmp_path: Path) -> None:
+    """An Xcode before 15 has simulators, and no way to phones that ortrim goes."""
+    script = 'case "$2" in simctl) echo /X/simctl ;; *) echo "unable to find utility" >&2; exit 72 ;; esac'
+    program(tmp_path / "xcrun", script)
+    assert (finding("simctl").found, finding("simctl").satisfied) == (f"by {tmp_path / 'xcrun'}", True)
+    absent = finding("devicectl")
+    assert absent.problem == "the selected developer tools have no devicectl: unable to find utility"
+    assert "xcode-select" in absent.remedy
+
+
+def test_a_licence_that_nobody_accepted(tmp_path: Path) -> None:
+    program(tmp_path / "xcrun", "echo 'You have not agreed to the Xcode license agreements.' >&2; exit 69")
+    assert finding("simctl").remedy == "sudo xcodebuild -license accept"
+
+
+@pytest.mark.parametrize(
+    ("programs", "command"),
+    [((), "sudo snap install google-cloud-cli --classic"), (("brew",), "brew install --cask gcloud-cli")],
+)
+def test_how_gcloud_is_installed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, programs: tuple[str, ...], command: str
+) -> None:
+    for name in programs:
+        program(tmp_path / name)
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    found = finding("gcloud")
+    assert (found.found, found.problem, found.required) == ("", "is not installed", False)
+    assert found.remedy.startswith(f"{command}; ")
+
+
+def test_gcloud_is_here(tmp_path: Path) -> None:
+    """Its version and place are told; whether somebody is signed in is asked when a device is used."""
+    version = 'case "$*" in --version) echo "Google Cloud SDK 528.0.0";; *) exit 1;; esac'
+    program(tmp_path / "gcloud", version)
+    assert (finding("gcloud").satisfied, finding("gcloud").found) == (True, f"528.0.0 ({tmp_path / 'gcloud'})")
+
+
+def test_boto3_is_absent(monkeypatch: pytest.MonkeyPatch) -> None:
+    version = importlib.metadata.version
+
+    def absent(name: str) -> str:
+        if name == "boto3":
+            raise importlib.metadata.PackageNotFoundError(name)
+        return version(name)
+
+    monkeypatch.setattr(importlib.metadata, "version", absent)
+    found = finding("boto3")
+    assert (found.problem, found.remedy) == ("is not installed", 'pip install "ortrim[devicefarm]"')
+    assert (found.required, "verification on" in found.needed_for) == (False, True)

@@ -13,6 +13,7 @@ import pydantic
 
 from ortrim.base.checksums import SUMS
 from ortrim.base.files import storage_errors, write_if_changed
+from ortrim.base.json import first_fault
 from ortrim.buildspec.build_options import PROFILE_NAMES, ProfileName
 from ortrim.buildspec.targets import TARGETS, Target
 from ortrim.compiling.plan import BuildPlan
@@ -102,8 +103,8 @@ def read_inputs(text: str) -> WorkflowInputs:
     try:
         inputs = pydantic.TypeAdapter(WorkflowInputs).validate_json(text)
     except pydantic.ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        raise _bad(".".join(map(str, first["loc"])) or "the whole", first["msg"]) from error
+        place, _, why = first_fault(error).partition(": ")
+        raise _bad(place, why) from error
     _check(inputs)
     return inputs
 

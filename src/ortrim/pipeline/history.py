@@ -60,8 +60,7 @@ def _record(record: Record, what: str, output: Path, warn: Callable[[str], None]
 
 def history_of(output: Path, spec: str | None, target: str | None) -> tuple[BuildEntry, ...]:
     """Return the recorded builds, oldest first; `spec` is a buildspec or the name of one."""
-    name = spec_name(spec) if spec else ""
-    found = builds(output / NAME, spec=name, target=target or "")
+    found = builds(output / NAME, spec=spec_name(spec), target=target or "")
     if found:
         return found
     raise no_such_build(output)
@@ -74,8 +73,10 @@ def no_such_build(output: Path) -> UsageError:
     return UsageError("no-such-build", "no build of this spec and target is in the history", hint=hint)
 
 
-def spec_name(word: str) -> str:
-    """Return the name of a buildspec that is named by itself, by its file, or by its model."""
+def spec_name(word: str | None) -> str:
+    """Return the name of a buildspec that is named by itself, by its file, or by its model; empty for none."""
+    if not word:
+        return ""
     path = Path(word)
     if is_buildspec(path):
         return load(Request(spec=path)).name
@@ -86,8 +87,7 @@ def builds_and_benches_of(
     output: Path, spec: str | None, target: str | None
 ) -> tuple[tuple[BuildEntry, ...], tuple[BenchEntry, ...]]:
     """Return what is recorded, oldest first; there may be benches of what was never built."""
-    name = spec_name(spec) if spec else ""
-    found = benches(output / NAME, spec=name, target=target or "")
+    found = benches(output / NAME, spec=spec_name(spec), target=target or "")
     try:
         return history_of(output, spec, target), found
     except UsageError as error:
@@ -120,8 +120,7 @@ class Checks:
 def accept_builds(output: Path, spec: str | None, target: str | None, note: str) -> tuple[BuildEntry, ...]:
     """Mark the latest build of each spec and target as accepted and return these builds."""
     now = datetime.now(UTC).isoformat(timespec="seconds")
-    name = spec_name(spec) if spec else ""
-    accepted = accept_latest(output / NAME, spec=name, target=target or "", accepted_at=now, note=note)
+    accepted = accept_latest(output / NAME, spec=spec_name(spec), target=target or "", accepted_at=now, note=note)
     if not accepted:
         raise no_such_build(output)
     return accepted
@@ -140,7 +139,7 @@ def check_builds(
     output: Path, spec: str | None, target: str | None, allowed: Allowed, against: Path | None = None
 ) -> Checks:
     """Compare the latest build of each spec and target with the one that was accepted last, or that a file has."""
-    name = spec_name(spec) if spec else ""
+    name = spec_name(spec)
     path = output / NAME
     accepted = read_accepted(against) if against else accepted_builds(path, spec=name, target=target or "")
     latest = latest_builds(path, spec=name, target=target or "")

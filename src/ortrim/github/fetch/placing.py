@@ -22,7 +22,7 @@ from ortrim.base.checksums import LARGEST_SUMS, SUMS, FileEntry, checksums_text,
 from ortrim.base.console import Step
 from ortrim.base.files import sha256_of, storage_errors, write_atomically
 from ortrim.base.http import Clock, OnBytes
-from ortrim.base.json import from_json, to_json
+from ortrim.base.json import first_fault, from_json, to_json
 from ortrim.errors import StorageError
 from ortrim.github.client import Commit, GitHub, RetryingSession, Traffic
 from ortrim.github.repositories import FULL_NAME
@@ -136,8 +136,7 @@ def parse_lock(content: bytes, where: str = NAME) -> Lock:
     try:
         document = DOCUMENT.validate_json(json.dumps(tomllib.loads(content.decode())))
     except ValidationError as error:
-        first = error.errors(include_input=False, include_url=False, include_context=False)[0]
-        raise damaged(where, f"{'.'.join(map(str, first['loc']))}: {first['msg']}") from error
+        raise damaged(where, first_fault(error)) from error
     except (ValueError, TypeError, RecursionError) as error:
         raise damaged(where, str(error)) from error
     lock = Lock(origin=document.origin, output=document.output, artifacts=document.artifact, files=document.file)

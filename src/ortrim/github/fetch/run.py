@@ -1,16 +1,15 @@
 """Fetching what was built, for an app: look up, download, check, place and lock; or only place what is locked."""
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from typing import Final
 
 from ortrim.base.cache import locked_if_free
-from ortrim.base.checksums import FileEntry, is_plain_path
+from ortrim.base.checksums import is_plain_path
 from ortrim.base.console import Console
 from ortrim.errors import NetworkError, StorageError, UsageError
 from ortrim.github.client import GitHub, Remote, connect
@@ -29,7 +28,7 @@ from ortrim.github.fetch.placing import (
     write_lock,
 )
 from ortrim.github.fetch.provenance import Attestation, ProvenanceClaim, ask_attestations, check_provenance
-from ortrim.github.repositories import Site, find_service, find_site
+from ortrim.github.repositories import find_service, find_site
 
 LONGEST: Final = 900
 UPDATE: Final = "to change the lock file: --update"
@@ -106,27 +105,6 @@ def _filled(wanted: FetchRequest, lock: Lock) -> FetchRequest:
 
 
 SHOWN: Final = 10
-
-
-def new_origin(wanted: FetchRequest, commit: str, site: Site) -> Origin:
-    """Return where files come from, as a lock file says it."""
-    return Origin(
-        host=site.service.host,
-        repository=str(site.repository),
-        release=wanted.release,
-        run=wanted.run,
-        commit=commit,
-        spec=wanted.selection.spec,
-        target=wanted.selection.target,
-    )
-
-
-def locked_files(files: Iterable[FileEntry], known: Mapping[str, Attestation]) -> tuple[LockedFile, ...]:
-    """Return files as a lock file says them, with those who vouch for them."""
-    return tuple(
-        LockedFile(path=file.path, size=file.size_bytes, sha256=file.sha256, signer=known[file.path].signer)
-        for file in files
-    )
 
 
 def lost_attestation(before: Lock | None, after: Lock) -> str:
@@ -310,14 +288,29 @@ def _fetch_anew(wanted: FetchRequest, before: Lock | None, remote: Remote, app: 
     with console.step("ask for attestations"):
         known = ask_attestations(client, claim, files, check_provenance)
     lock = Lock(
-        origin=new_origin(wanted, commit, client.site),
+        origin=Origin(
+            host=client.service.host,
+            repository=str(client.repository),
+            release=wanted.release,
+            run=wanted.run,
+            commit=commit,
+            spec=wanted.selection.spec,
+            target=wanted.selection.target,
+        ),
         output=recorded_output(app, before),
         artifacts=offer.artifacts,
-        files=locked_files(files, known),
+        files=tuple(
+            LockedFile(path=file.path, size=file.size_bytes, sha256=file.sha256, signer=known[file.path].signer)
+            for file in files
+        ),
     )
     if warning := lost_attestation(before, lock):
         console.warn(warning)
-    remember = partial(_remember, app, lock, before)
+
+    def remember() -> None:
+        if lock != before:
+            write_lock(app.folder / NAME, lock)
+
     return _placed(lock, store, app, known, remember, recorded=_is_recorded(app, lock, before))
 
 
@@ -350,11 +343,6 @@ def _download(offer: Offer, client: GitHub, store: Store, console: Console) -> N
 def _is_recorded(app: App, lock: Lock, before: Lock | None) -> bool:
     """Whether the lock file that there was names the folder that is going to be replaced."""
     return before is not None and output_folder(app, lock) == app.folder / before.output
-
-
-def _remember(app: App, lock: Lock, before: Lock | None) -> None:
-    if lock != before:
-        write_lock(app.folder / NAME, lock)
 
 
 def _placed(

@@ -14,11 +14,11 @@ from ortrim.base.command import run
 from ortrim.base.files import shipped_folder
 from ortrim.base.scripts import packages_folder
 from ortrim.binaries.macho import MachSignature, read_macho
-from ortrim.binaries.macho_exports import signed_anew
+from ortrim.binaries.macho_exports import keep_exports, signed_anew
 from ortrim.binaries.objects import object_symbols
 from ortrim.buildspec.targets import TARGETS
-from ortrim.compiling.executor import finish
-from ortrim.compiling.plan import BuildJob
+from ortrim.compiling.executor import OWN_OBJECTS, finish, write_static_library
+from ortrim.compiling.plan import ARCHIVE, BuildJob
 from ortrim.compiling.workspace import BuildInputs, JobPaths, job_environment, prepare_workspace
 from ortrim.pins.runtime import runtime_pins
 from ortrim.pins.shipped import tool_requirements
@@ -57,6 +57,50 @@ static const struct { const void *(*api)(unsigned); const char *(*version)(); } 
 extern "C" __attribute__((visibility("default"))) const void *OrtGetApiBase(void) { return &base; }
 """
 """A library without an API, whose version the runner repeats when it refuses it."""
+SHARED: Final = """
+#include <map>
+#include <string>
+struct Message { virtual ~Message(); virtual std::string name() const; static int count; };
+inline int &calls() { static int number = 0; return number; }
+extern "C" int plain_c(void);
+"""
+"""What two libraries and an app have each a version of: a class, an inline function, a function of C, a C++ library."""
+VERSION: Final = """
+int Message::count = ORDER;
+Message::~Message() { ++count; }
+std::string Message::name() const { return NAME; }
+extern "C" int plain_c(void) { return ORDER; }
+"""
+API: Final = """
+#include <sstream>
+static std::map<int, std::string> table = {{1, "first"}, {ORDER, NAME}};
+extern "C" __attribute__((visibility("default"))) const char *CALL(void) {
+  static std::string answer;
+  Message message;
+  ++calls();
+  std::ostringstream text;
+  text << message.name() << ' ' << Message::count << ' ' << calls() << ' ' << plain_c() << ' ' << table[ORDER];
+  answer = text.str();
+  return answer.c_str();
+}
+"""
+APP: Final = """
+#include <cstdio>
+extern "C" const char *from_one(void);
+extern "C" const char *from_two(void);
+static char answer[200];
+static const char *computed() {
+  Message own;
+  calls() += 7;
+  std::string one = from_one(), two = from_two();
+  const std::string name = own.name();
+  std::snprintf(answer, sizeof answer, "%s, %s, %s %d %d", one.c_str(), two.c_str(), name.c_str(), calls(), plain_c());
+  return answer;
+}
+static const void *no_api(unsigned) { return nullptr; }
+static const struct { const void *(*api)(unsigned); const char *(*version)(); } base = {no_api, computed};
+extern "C" __attribute__((visibility("default"))) const void *OrtGetApiBase(void) { return &base; }
+"""
 
 
 @pytest.mark.needs("qemu-aarch64-static")
@@ -98,6 +142,47 @@ def test_abseils_time_zones_compile_without_apples_frameworks(target: str, tmp_p
     symbols = dict(object_symbols((paths.configured / "zones.o").read_bytes()))
     assert symbols["_ZN4absl12lts_2024072213time_internal4cctz15local_time_zoneEv"]
     assert not [name for name in symbols if name.startswith("CF")]
+
+
+@pytest.mark.needs("qemu-aarch64-static")
+@pytest.mark.parametrize("target", ["macos-arm64", "macos-x86_64"])
+def test_static_libraries_clash_with_nothing(target: str, tmp_path: Path) -> None:
+    """Two of them and an app have classes, functions and a C++ library of the same names, and each calls its own."""
+    job, paths = linked(target, tmp_path)
+    one, two = (static_library(job, paths, tmp_path / name, order) for order, name in enumerate(("one", "two"), 1))
+    for name, library in (("one", one), ("two", two)):
+        assert read_macho(library).images[0].exported == (f"from_{name}",)
+    (paths.configured / "app.cc").write_text(SHARED + VERSION + APP)
+    words = ("-DORDER=9", '-DNAME="app"', "-Os", "-std=gnu++20", "-fno-exceptions", "-dynamiclib", "app.cc")
+    succeeded((str(paths.wrappers / "c++"), *words, str(one), str(two), "-o", "app.dylib"), job, paths)
+    request = replace(fake_request(tmp_path, tmp_path, ""), library=paths.configured / "app.dylib")
+    error = run_refused(device_called("macho", target), request)
+    assert error.why == "version one 1 1 1 one, two 2 1 2 two, app 7 9 has no API version 21"
+
+
+def static_library(job: BuildJob, paths: JobPaths, folder: Path, order: int) -> Path:
+    """Build a static library whose names, but that of its API, another and the app have, too."""
+    folder.mkdir()
+    own = paths.configured / OWN_OBJECTS
+    own.mkdir(parents=True, exist_ok=True)
+    inner, archive = paths.build / "inner.o", paths.build / "libinner.a"
+    (folder / "api.cc").write_text(SHARED + API)
+    (folder / "inner.cc").write_text(SHARED + VERSION)
+    compiler, library = str(paths.wrappers / "c++"), str(paths.build / job.expected_outputs[0])
+    flags = (f"-DORDER={order}", f'-DNAME="{folder.name}"', f"-DCALL=from_{folder.name}", "-Os", "-std=gnu++20")
+    archive.unlink(missing_ok=True)
+    for words in (
+        (compiler, *flags, "-fno-exceptions", "-c", str(folder / "api.cc"), "-o", str(own / "api.o")),
+        (compiler, *flags, "-fno-exceptions", "-c", str(folder / "inner.cc"), "-o", str(inner)),
+        (str(paths.wrappers / "ar"), "rcs", str(archive), str(inner)),
+        (compiler, "-dynamiclib", "-Os", "-Wl,-x", "-o", library, str(own / "api.o"), str(archive)),
+    ):
+        succeeded(words, job, paths)
+    (folder / "exports").write_text(f"_from_{folder.name}\n")
+    keep_exports(Path(library), folder / "exports")
+    options = replace(job.build_options, libcxx_no_exceptions=False)
+    write_static_library(replace(job, linkage="static", build_options=options), paths)
+    return (paths.build / ARCHIVE).rename(folder / "library.a")
 
 
 def linked(target: str, folder: Path) -> tuple[BuildJob, JobPaths]:

@@ -4,17 +4,19 @@ import re
 import shutil
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
 from ortrim.base.cache import cache_folder, cached
-from ortrim.base.files import FULL_DISK, disk_full, require_space, storage_errors
+from ortrim.base.files import FULL_DISK, disk_full, require_space, sha256_of, storage_errors
 from ortrim.binaries.elf import read_library
 from ortrim.binaries.link_map import INTERNAL, read_link_map
-from ortrim.binaries.objects import hide_symbols
+from ortrim.binaries.macho import read_macho
+from ortrim.binaries.macho_objects import needed_objects, with_own_names
+from ortrim.binaries.objects import archive_members, hide_symbols
 from ortrim.compiling import workspace
 from ortrim.compiling.compiler_cache import CompilerCache, compiler_cache
 from ortrim.compiling.plan import ARCHIVE, BuildJob, JobResult, RunnerJob, Toolchain, digest
@@ -200,6 +202,9 @@ def _build_failed(where: str, why: str, log: str, code: int) -> BuildError | Sto
     return BuildError("build-failed", what, where=where, why=why, hint=log + remedy(why))
 
 
+OWN_OBJECTS: Final = "CMakeFiles/onnxruntime.dir"
+"""Where CMake has the objects of the shared library itself, which refer to all that is exported."""
+CXX_LIBRARIES: Final = ("libc++.a", "libc++abi.a")
 LIBRARY_MEMBER: Final = re.compile(r"(.*\.a)\(.*\)")
 OF_EVERY_LINKER: Final = re.compile(r"lib(compiler_rt|ubsan_rt|c_nonshared|c)\.a|(compiler_rt|crt\w*)\.o")
 """What the application's own compiler brings: its runtime and its C library. Two copies of these would be at odds."""
@@ -208,20 +213,57 @@ OF_EVERY_LINKER: Final = re.compile(r"lib(compiler_rt|ubsan_rt|c_nonshared|c)\.a
 def write_static_library(job: BuildJob, paths: JobPaths, execution: ExecutionEnvironment = LOCAL) -> None:
     """Make `libonnxruntime.a` in the build folder from what the shared library was linked from.
 
-    Its one object holds the same sections with the C++ library, without the C library and the compiler's runtime;
-    kernels that were left out of the one are left out of the other.
+    It holds the C++ library, too, without the C library and the compiler's runtime, and shows the API alone.
     """
+    with storage_errors(paths.build), tempfile.TemporaryDirectory(dir=paths.build) as name:
+        objects = (_macho_objects if job.apple else _elf_object)(job, paths, execution, Path(name))
+        (paths.build / ARCHIVE).unlink(missing_ok=True)
+        _zig(job, paths, execution, "ar", "rcsD", str(paths.build / ARCHIVE), *map(str, objects))
+
+
+def _elf_object(job: BuildJob, paths: JobPaths, execution: ExecutionEnvironment, folder: Path) -> tuple[Path, ...]:
+    """Write one object with the same sections as the shared library; what was left out of the one is in neither."""
     exported = read_library(paths.build / job.expected_outputs[0]).exported
-    joined, hidden = paths.build / "joined.o", paths.build / "onnxruntime.o"
+    joined, hidden = paths.build / "joined.o", folder / "onnxruntime.o"
     roots = tuple(word for name in exported for word in ("-u", name))
     script = ("-T", str(paths.hooks / workspace.UNREACHED)) if job.build_options.dead_kernel_elimination else ()
     linking = ("-r", "--gc-sections", "--force-group-allocation", "--strip-debug", *roots, *script)
     _zig(job, paths, execution, "ld.lld", *linking, "-o", str(joined), *linked_files(paths.link_map))
-    with storage_errors(hidden):
-        hidden.write_bytes(hide_symbols(joined.read_bytes(), frozenset(exported), str(joined)))
-        joined.unlink()
-        (paths.build / ARCHIVE).unlink(missing_ok=True)
-    _zig(job, paths, execution, "ar", "rcsD", str(paths.build / ARCHIVE), str(hidden))
+    hidden.write_bytes(hide_symbols(joined.read_bytes(), frozenset(exported), str(joined)))
+    joined.unlink()
+    return (hidden,)
+
+
+def _macho_objects(job: BuildJob, paths: JobPaths, execution: ExecutionEnvironment, folder: Path) -> tuple[Path, ...]:
+    """Write the library's own objects, and what they need of the build's static libraries: zig's linker has no map.
+
+    Dead code is left to the linker of the app, which knows what the app calls.
+    """
+    library = paths.build / job.expected_outputs[0]
+    (image,) = read_macho(library).images
+    own = sorted((paths.configured / OWN_OBJECTS).rglob("*.o"))
+    archives = (*sorted(paths.build.rglob("*.a")), *_runtime_libraries(job, paths, execution, own))
+    roots = tuple(path.read_bytes() for path in own)
+    needed = needed_objects(roots, (content for path in archives for _, content in archive_members(path)))
+    suffix = f".{sha256_of(library)[:12]}"
+    renamed = with_own_names((*roots, *needed), image.exported, suffix, job.target.identifier)
+    files = tuple(folder / f"{number:03}.o" for number in range(len(renamed)))
+    for path, content in zip(files, renamed, strict=True):
+        path.write_bytes(content)
+    return files
+
+
+def _runtime_libraries(
+    job: BuildJob, paths: JobPaths, execution: ExecutionEnvironment, own: Iterable[Path]
+) -> tuple[Path, ...]:
+    """Return zig's C++ library, which it names when it links, unless the build has one of its own."""
+    if job.build_options.libcxx_no_exceptions:
+        return ()
+    words = ("-Os", "-dynamiclib", "-v", "-Wl,-undefined,dynamic_lookup")  # zig's library is small or for debuggers
+    with tempfile.TemporaryDirectory(dir=paths.build) as folder:
+        lines = _link(job, paths, execution, *words, "-o", str(Path(folder, "linked")), *map(str, own))
+    linking = next(line for line in reversed(lines) if line.startswith("zig ld "))
+    return tuple(Path(word) for word in linking.split() if Path(word).name in CXX_LIBRARIES)
 
 
 def linked_files(link_map: Path) -> tuple[str, ...]:
@@ -239,10 +281,22 @@ def linked_files(link_map: Path) -> tuple[str, ...]:
 
 
 def _zig(job: BuildJob, paths: JobPaths, execution: ExecutionEnvironment, *arguments: str) -> None:
-    """Run a tool of the pinned toolchain where the map's relative paths begin."""
-    command = (str(paths.tools / "ziglang" / "zig"), *arguments)
+    """Run a tool of the pinned toolchain."""
+    _run(job, paths, execution, (str(paths.tools / "ziglang" / "zig"), *arguments), arguments[0])
+
+
+def _link(job: BuildJob, paths: JobPaths, execution: ExecutionEnvironment, *arguments: str) -> Sequence[str]:
+    """Link for the job's target, and return what the toolchain printed."""
+    return _run(job, paths, execution, (str(paths.wrappers / "c++"), *arguments), "c++")
+
+
+def _run(
+    job: BuildJob, paths: JobPaths, execution: ExecutionEnvironment, command: tuple[str, ...], tool: str
+) -> Sequence[str]:
+    """Run a command where the map's relative paths begin."""
     code, lines = execution.run(command, paths=paths, toolchain=job.toolchain, cwd=paths.configured)
     if code != 0:
-        what = f"the static library cannot be made: zig {arguments[0]} failed"
+        what = f"the static library cannot be made: zig {tool} failed"
         hint = "the shared library was built: report this, and use linkage = 'shared' for now"
         raise BuildError("build-failed", what, where=job.target.identifier, why=first_error(lines), hint=hint)
+    return lines

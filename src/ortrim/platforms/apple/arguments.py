@@ -53,10 +53,10 @@ def build_arguments(job: BuildJob) -> tuple[str, ...]:
 def runner_arguments(job: BuildJob) -> tuple[str, ...]:
     """Return the compiler's arguments that make the runner: plain C, nothing needed but the system's own library.
 
-    A static library also wants the system's C++ library, and the frameworks of what is inside.
+    A static library of Xcode's also wants the system's C++ library, and the frameworks of what is inside.
     """
     inside = ("-lc++", *(word for name in frameworks(job) for word in ("-framework", name)))
-    return plain_runner(job, (), inside if job.linkage == "static" else ())
+    return plain_runner(job, (), inside if job.linkage == "static" and not is_cross_built(job) else ())
 
 
 def frameworks(job: BuildJob) -> tuple[str, ...]:
@@ -97,10 +97,9 @@ def install_name(part: Slice) -> str:
 
 def expected_outputs(job: BuildJob) -> tuple[PurePosixPath, ...]:
     """Return the library, its symbols, and the archive if that is wanted; cross-built it is as it was linked."""
-    if job.toolchain.kind != "xcode":
-        return (PurePosixPath(LINKED),)
+    dynamic = (LINKED,) if is_cross_built(job) else (LIBRARY, SYMBOLS)
     static = (ARCHIVE,) if job.linkage == "static" else ()
-    return tuple(map(PurePosixPath, (LIBRARY, SYMBOLS, *static)))
+    return tuple(map(PurePosixPath, (*dynamic, *static)))
 
 
 def assembly(jobs: Sequence[BuildJob]) -> AssemblyJob | None:

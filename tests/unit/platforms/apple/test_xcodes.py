@@ -11,6 +11,7 @@ from ortrim.pins import runtime
 from ortrim.pins.runtime import known_version, runtime_pins
 from ortrim.planning import request as inputs
 from ortrim.planning.planned import planned_for
+from ortrim.platforms import APPLE as APPLE_SYSTEMS
 from ortrim.platforms.apple import platform as toolchains
 from ortrim.platforms.apple.xcode import Xcode
 from pipeline_stages import Stages
@@ -18,8 +19,8 @@ from xcode_layout import lay_out_xcode
 
 PINS = runtime_pins("1.21.0").apple
 OURS = [name for name, target in TARGETS.items() if target.system in APPLE]
-STATIC = '[apple]\nframework = "static"\n'
-"""What only Xcode joins."""
+COREML = 'style = "runtime"\n[apple]\nproviders = ["coreml"]\n'
+"""What only Xcode brings."""
 
 
 def jobs(stages: Stages, target: str, body: str = "", **changes: Any) -> dict[str, Any]:
@@ -102,12 +103,13 @@ def test_a_version_whose_lowest_is_not_known_wants_it_said(stages: Stages, monke
     entry = {name: value for name, value in known_version("1.21.0").items() if name != "apple"}
     monkeypatch.setattr(runtime, "known_version", lambda _: entry)
     assert refused(stages).code == "no-deployment-target"
-    said = f'{STATIC}ios_deployment_target = "15.1"\n'
+    said = '[apple]\nios_deployment_target = "15.1"\n'
     with pytest.raises(PlanError) as caught:
-        jobs(stages, "ios-arm64", said)
+        jobs(stages, "ios-arm64", said, on_macs=True)
     assert caught.value.code == "no-xcode-version"
     assert "apple.xcode" in caught.value.hint
-    assert jobs(stages, "ios-arm64", f'{said}xcode = "16.1"\n')["ios-arm64"].toolchain.version == "16.1"
+    asked = jobs(stages, "ios-arm64", f'{said}xcode = "16.1"\n', on_macs=True)
+    assert asked["ios-arm64"].toolchain.version == "16.1"
 
 
 @pytest.mark.parametrize("target", OURS)
@@ -116,7 +118,7 @@ def test_what_only_xcode_compiles_is_refused_at_once_elsewhere(
     stages: Stages, target: str, changes: dict[str, Any]
 ) -> None:
     """Before models are converted, with both ways out."""
-    error = refused(stages, target, STATIC, **changes)
+    error = refused(stages, target, COREML, **changes)
     assert isinstance(error, ToolError)
     assert (error.code, error.where, error.exit_code) == ("needs-mac", target, ExitCode.TOOL)
     assert "--executor github" in error.hint
@@ -135,7 +137,7 @@ def test_a_library_is_cross_built_where_there_is_no_mac(stages: Stages) -> None:
     """By the hermetic toolchain; what only Xcode makes keeps it, so that its plan can be shown."""
     kinds = {name: job.toolchain.kind for name, job in jobs(stages, ",".join(OURS)).items()}
     assert kinds == dict.fromkeys(OURS, "zig")
-    assert jobs(stages, "ios-arm64", STATIC)["ios-arm64"].toolchain.kind == "xcode"
+    assert jobs(stages, "ios-arm64", on_macs=True)["ios-arm64"].toolchain.kind == "xcode"
 
 
 def test_a_mac_compiles_in_no_container(stages: Stages, mac: Xcode) -> None:
@@ -143,17 +145,26 @@ def test_a_mac_compiles_in_no_container(stages: Stages, mac: Xcode) -> None:
     assert refused(stages, container=object()).code == "needs-mac"
 
 
+def test_static_frameworks_are_cross_built(stages: Stages) -> None:
+    """By the same key as on a Mac; what they are joined of is what the dynamic library is linked from."""
+    body = '[apple]\nframework = "static"\n'
+    job = jobs(stages, "macos-arm64", body)["macos-arm64"]
+    assert (job.toolchain.kind, job.linkage) == ("zig", "static")
+    assert [str(path) for path in job.expected_outputs] == ["MinSizeRel/libonnxruntime.dylib", "libonnxruntime.a"]
+    assert not {"-lc++", "-framework"} & set(APPLE_SYSTEMS.runner_arguments(job))
+
+
 @pytest.mark.parametrize(
-    ("body", "word"),
+    ("target", "body", "word"),
     [
-        ('linkage = "static"\n', "static framework"),
-        ('apple = { framework = "static" }\n', "static framework"),
-        ('apple = { providers = ["coreml"] }\n', "CoreML"),
+        ("ios-arm64", 'linkage = "static"\n', "static framework"),
+        ("ios-arm64", 'apple = { framework = "static" }\n', "static framework"),
+        ("macos-arm64", 'apple = { providers = ["coreml"] }\n', "CoreML"),
     ],
 )
-def test_what_cannot_be_cross_built_needs_a_mac(stages: Stages, body: str, word: str) -> None:
+def test_what_cannot_be_cross_built_needs_a_mac(stages: Stages, target: str, body: str, word: str) -> None:
     """It is said why, before any work."""
-    request = stages.request(target="macos-arm64")
+    request = stages.request(target=target)
     request.spec.write_text(body + request.spec.read_text())
     with pytest.raises(ToolError) as caught:
         planned_for(request, stages.console, to_run=True)

@@ -15,6 +15,7 @@ import onnxruntime
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
+from judged_models import DEMO, fused
 from onnx_samples import model_of, value, write
 from ortrim.analysis.compat import CompatibilityAnswer, ModelAnswer, Trials, check_compatibility
 from ortrim.analysis.compat_runtime import InstalledRuntime, read_runtime
@@ -41,10 +42,6 @@ FLOAT, DOUBLE, INT32, INT64 = TensorProto.FLOAT, TensorProto.DOUBLE, TensorProto
 BOOL = TensorProto.BOOL
 Level = Literal["disable", "extended"]
 VERSION: Final = "1.21.0"
-DEMO: Final = """\
-ai.onnx;13;Gemm{"inputs": {"0": ["float"]}}
-ai.onnx;14;Relu{"inputs": {"0": ["float"]}}
-"""
 
 
 def console() -> Console:
@@ -57,12 +54,6 @@ def one(operator: str, kinds: Sequence[int], *, opset: int = 18, **attributes: A
     inputs = [value(name, kind, (10, 10)) for name, kind in zip(names, kinds, strict=True)]
     node = helper.make_node(operator, names, ["y"], **attributes)
     return model_of([node], inputs, [value("y", kinds[0], None)], opsets=[("", opset)])
-
-
-def fused() -> onnx.ModelProto:
-    """Return a model of two operators that the demo has and the optimizer joins."""
-    nodes = [helper.make_node("Gemm", ["x", "w"], ["a"]), helper.make_node("Relu", ["a"], ["y"])]
-    return model_of(nodes, [value("x", FLOAT, (2, 2)), value("w", FLOAT, (2, 2))], [value("y", FLOAT, (2, 2))])
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ import pytest
 from onnx import TensorProto, helper, version_converter
 from onnxruntime.tools.reduced_build_config_parser import parse_config as parsed_by_upstream
 
-from judged_models import changed
+from judged_models import DEMO, changed, fused
 from onnx_samples import model_of, value, write
 from ortrim.analysis import compat as check_module
 from ortrim.analysis.compat import CompatibilityAnswer, ModelAnswer, Trials, check_compatibility, failure_of
@@ -24,7 +24,6 @@ from ortrim.models.convert import Conversion
 from ortrim.planning.request import Request, load
 
 FLOAT, DOUBLE = TensorProto.FLOAT, TensorProto.DOUBLE
-DEMO: Final = 'ai.onnx;13;Gemm{"inputs": {"0": ["float"]}}\nai.onnx;14;Relu{"inputs": {"0": ["float"]}}\n'
 GLOBAL: Final = "!globally_allowed_types;float\nai.onnx;13;Gemm\nai.onnx;14;Relu\n"
 EVERYTHING: Final = "!globally_allowed_types;float\n!no_ops_specified_means_all_ops_are_required\n"
 
@@ -32,12 +31,6 @@ EVERYTHING: Final = "!globally_allowed_types;float\n!no_ops_specified_means_all_
 def one(operator: str, kind: int = FLOAT, opset: int = 18) -> onnx.ModelProto:
     ends = [value("x", kind, (2, 2))], [value("y", kind, None)]
     return model_of([helper.make_node(operator, ["x"], ["y"])], *ends, opsets=[("", opset)])
-
-
-def fused() -> onnx.ModelProto:
-    """Return a model of two operators that the demo has and the optimizer joins."""
-    nodes = [helper.make_node("Gemm", ["x", "w"], ["a"]), helper.make_node("Relu", ["a"], ["y"])]
-    return model_of(nodes, [value("x", FLOAT, (2, 2)), value("w", FLOAT, (2, 2))], [value("y", FLOAT, (2, 2))])
 
 
 @dataclass(frozen=True, kw_only=True)

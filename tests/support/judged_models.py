@@ -1,9 +1,12 @@
 """Runtimes and models for judging, without files."""
 
-from typing import Any
+from typing import Any, Final
 
+import onnx
 from hypothesis import strategies as st
+from onnx import helper
 
+from onnx_samples import model_of, value
 from ortrim.analysis.compat_runtime import InstalledRuntime
 from ortrim.models.operators import GLOBAL_TYPES, ModelUses, OperatorId, OperatorUse, parse_config
 
@@ -67,3 +70,16 @@ global_configs = st.tuples(st.sets(st.sampled_from(TYPES[1:]), min_size=1), st.s
         )
     )
 )
+
+
+DEMO: Final = """\
+ai.onnx;13;Gemm{"inputs": {"0": ["float"]}}
+ai.onnx;14;Relu{"inputs": {"0": ["float"]}}
+"""
+"""A configuration with two operators."""
+
+
+def fused() -> onnx.ModelProto:
+    """Return a model of two operators that the demo has and the optimizer joins."""
+    nodes = [helper.make_node("Gemm", ["x", "w"], ["a"]), helper.make_node("Relu", ["a"], ["y"])]
+    return model_of(nodes, [value("x", shape=(2, 2)), value("w", shape=(2, 2))], [value("y", shape=(2, 2))])

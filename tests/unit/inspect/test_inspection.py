@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from onnx_samples import relu, write
 from ortrim.analysis.inspect import inspect_file
 from ortrim.errors import BinaryError, Diagnostic, ExitCode, ModelError
+from refusing import refused
 
 UNIT = Path(__file__).parents[1]
 LIBRARY = UNIT / "binaries" / "data" / "tiny.so"
@@ -59,17 +60,11 @@ def test_the_content_decides_not_the_name(tmp_path: Path, name: str) -> None:
     assert inspect_file(tmp_path / name)["kind"] == kind
 
 
-def refused(path: Path) -> Diagnostic:
-    with pytest.raises(Diagnostic) as caught:
-        inspect_file(path)
-    return caught.value
-
-
 def test_what_is_no_file_is_refused(tmp_path: Path) -> None:
     """Missing and not a file are told apart; a pipe is not waited for."""
     os.mkfifo(tmp_path / "pipe")
     for name, what in (("absent", "there is no such file"), ("", "is not a file"), ("pipe", "is not a file")):
-        error = refused(tmp_path / name)
+        error = refused(Diagnostic, inspect_file, tmp_path / name)
         assert (error.code, error.exit_code, error.what) == ("file-missing", ExitCode.MODEL, what)
         assert error.where == str(tmp_path / name)
 
@@ -81,7 +76,7 @@ def test_what_is_no_file_is_refused(tmp_path: Path) -> None:
 )
 def test_what_is_nothing_known_is_reported_which_kinds_there_are(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "README.md").write_bytes(content)
-    error = refused(tmp_path / "README.md")
+    error = refused(Diagnostic, inspect_file, tmp_path / "README.md")
     assert (error.code, error.exit_code) == ("unknown-kind", ExitCode.MODEL)
     assert "libraries (.so, .dylib, .a)" in error.hint
     assert error.why
@@ -90,7 +85,7 @@ def test_what_is_nothing_known_is_reported_which_kinds_there_are(tmp_path: Path,
 @pytest.mark.parametrize(("name", "reference"), [("x.config", "config-syntax"), ("x.onnx", "not-onnx")])
 def test_what_says_by_its_name_what_it_is_is_refused_as_that(tmp_path: Path, name: str, reference: str) -> None:
     (tmp_path / name).write_text("hello\n")
-    assert refused(tmp_path / name).code == reference
+    assert refused(Diagnostic, inspect_file, tmp_path / name).code == reference
 
 
 def archive(*members: tuple[str, bytes]) -> bytes:
@@ -118,7 +113,7 @@ def test_a_static_library_shows_its_names(tmp_path: Path) -> None:
 
 def test_a_damaged_static_library_is_refused(tmp_path: Path) -> None:
     (tmp_path / "x.a").write_bytes(archive(("a.o", b"x" * 100))[:80])
-    error = refused(tmp_path / "x.a")
+    error = refused(Diagnostic, inspect_file, tmp_path / "x.a")
     assert (error.code, error.exit_code) == ("not-an-archive", ExitCode.BINARY)
 
 
@@ -129,7 +124,7 @@ def test_a_damaged_static_library_is_refused(tmp_path: Path) -> None:
 )
 def test_a_damaged_file_is_refused_by_its_own_reader(tmp_path: Path, content: bytes, kind: type[Diagnostic]) -> None:
     (tmp_path / "file").write_bytes(content)
-    assert isinstance(refused(tmp_path / "file"), kind)
+    assert isinstance(refused(Diagnostic, inspect_file, tmp_path / "file"), kind)
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

@@ -23,15 +23,10 @@ from ortrim.analysis.inspect import inspect_file
 from ortrim.binaries.macho import universal_file
 from ortrim.cli.tasks.inspect import inspected_table
 from ortrim.errors import BinaryError, Diagnostic, ExitCode, ModelError, StorageError
+from refusing import refused
 
 ELF = Path(__file__).parents[1] / "binaries" / "data" / "tiny.so"
 SLICES = {"ios-arm64", "ios-arm64_x86_64-simulator", "macos-arm64_x86_64"}
-
-
-def refused(path: Path) -> Diagnostic:
-    with pytest.raises(Diagnostic) as caught:
-        inspect_file(path)
-    return caught.value
 
 
 @pytest.mark.parametrize("form", ["folder", "zip", "folder around", "zip under another name"])
@@ -105,15 +100,15 @@ def test_an_empty_folder_is_no_xcframework(tmp_path: Path, name: str) -> None:
     """An interrupted copy; one of a framework shows that it has nothing."""
     (tmp_path / name).mkdir()
     if name.endswith(".xcframework"):
-        error = refused(tmp_path / name)
+        error = refused(Diagnostic, inspect_file, tmp_path / name)
         assert (error.code, error.exit_code) == ("not-an-xcframework", ExitCode.BINARY)
     else:
         assert "binary-missing" in inspect_file(tmp_path / name)["broken"]
 
 
 def test_other_folders_are_not_read(tmp_path: Path) -> None:
-    assert isinstance(refused(tmp_path), ModelError)
-    assert refused(tmp_path).code == "file-missing"
+    assert isinstance(refused(Diagnostic, inspect_file, tmp_path), ModelError)
+    assert refused(Diagnostic, inspect_file, tmp_path).code == "file-missing"
 
 
 @pytest.mark.parametrize(
@@ -131,16 +126,18 @@ def test_other_folders_are_not_read(tmp_path: Path) -> None:
 )
 def test_property_lists_that_are_none_are_reported(tmp_path: Path, info: bytes) -> None:
     """Cut off, nested without end, with entities, too large, or of another kind."""
-    error = refused(write_files(tmp_path / "x.xcframework", {"Info.plist": info}))
+    error = refused(Diagnostic, inspect_file, write_files(tmp_path / "x.xcframework", {"Info.plist": info}))
     assert (error.code, error.exit_code) == ("plist-damaged", ExitCode.BINARY)
     inner = xcframework_files() | {f"{DEVICE_SLICE}/onnxruntime.framework/Info.plist": info}
-    assert refused(write_files(tmp_path / "y.xcframework", inner)).code == "plist-damaged"
+    assert refused(Diagnostic, inspect_file, write_files(tmp_path / "y.xcframework", inner)).code == "plist-damaged"
 
 
 @pytest.mark.parametrize("libraries", [None, "text", ["text"], [{}] * 1000, {"a": 1}])
 def test_a_list_of_slices_that_is_none_is_reported(tmp_path: Path, libraries: object) -> None:
     words = {"AvailableLibraries": libraries} if libraries is not None else {"AvailableLibraries": 1}
-    error = refused(write_files(tmp_path / "x.xcframework", {"Info.plist": xcframework_plist(**words)}))
+    error = refused(
+        Diagnostic, inspect_file, write_files(tmp_path / "x.xcframework", {"Info.plist": xcframework_plist(**words)})
+    )
     assert error.code == "not-an-xcframework"
 
 
@@ -185,7 +182,7 @@ def test_links_out_and_in_circles_lead_nowhere(tmp_path: Path, target: str) -> N
 def test_archives_that_could_do_harm_are_refused(tmp_path: Path, files: Files, root: str, reference: str) -> None:
     """Names that climb, a link without end, and more than one xcframework."""
     (tmp_path / "x.zip").write_bytes(zipped(files, root=root))
-    error = refused(tmp_path / "x.zip")
+    error = refused(Diagnostic, inspect_file, tmp_path / "x.zip")
     assert error.code == reference
     assert isinstance(error, BinaryError | StorageError)
 
@@ -194,16 +191,15 @@ def test_archives_that_could_do_harm_are_refused(tmp_path: Path, files: Files, r
 def test_an_archive_that_is_cut_off_is_reported(tmp_path: Path, part: float) -> None:
     whole = zipped(xcframework_files())
     (tmp_path / "x.zip").write_bytes(whole[: int(len(whole) * part)])
-    assert (refused(tmp_path / "x.zip").code, refused(tmp_path / "x.zip").exit_code) == (
-        "corrupt-archive", ExitCode.STORAGE,
-    )  # fmt: skip
+    error = refused(Diagnostic, inspect_file, tmp_path / "x.zip")
+    assert (error.code, error.exit_code) == ("corrupt-archive", ExitCode.STORAGE)
 
 
 @pytest.mark.parametrize(("data", "reference"), [(b"", "not-mach-o"), (ELF.read_bytes(), "not-mach-o")])
 def test_a_slice_with_a_foreign_binary_is_refused(tmp_path: Path, data: bytes, reference: str) -> None:
     """Linux's library, or an empty file, in the place of Apple's; the error names the member."""
     files = xcframework_files() | {f"{DEVICE_SLICE}/onnxruntime.framework/onnxruntime": data}
-    error = refused(write_files(tmp_path / "x.xcframework", files))
+    error = refused(Diagnostic, inspect_file, write_files(tmp_path / "x.xcframework", files))
     assert error.code == reference
     assert error.where.endswith(f"{DEVICE_SLICE}/onnxruntime.framework/onnxruntime")
 
@@ -211,5 +207,5 @@ def test_a_slice_with_a_foreign_binary_is_refused(tmp_path: Path, data: bytes, r
 def test_a_pipe_in_a_folder_is_not_waited_for(tmp_path: Path) -> None:
     folder = write_files(tmp_path / "x.xcframework", xcframework_files())
     os.mkfifo(folder / "pipe")
-    error = refused(folder)
+    error = refused(Diagnostic, inspect_file, folder)
     assert (error.code, error.exit_code) == ("unsafe-folder", ExitCode.STORAGE)

@@ -219,11 +219,9 @@ class Apple(Platform):
         """Refuse to run on Linux what was not cross-built: it needs libraries that only an Apple system has."""
         from ortrim.verify.reports import NOT_FOR_DEVICE  # noqa: PLC0415 - see `Platform`
 
-        if job is None or (is_cross_built(job) and job.linkage == "shared"):
+        if job is None or is_cross_built(job):
             return
         what = "this library was linked by Xcode, and needs libraries that only an Apple system has"
-        if is_cross_built(job):
-            what = "this library is static, and only a dynamic one can be loaded"
         raise VerifyError(NOT_FOR_DEVICE, what, where=device.name, hint=f"choose {self._on_apple(target)}")
 
     def open_host(self, target: Target, cores: Sequence[int]) -> "ProgramDevice":

@@ -40,12 +40,15 @@ SOURCE: Final = """
 #include <mutex>
 #include <sstream>
 #include <string>
+#include <thread>
 namespace { std::map<int, std::string> table = {{1, "one"}, {41, "forty-one"}}; thread_local int calls = 5; }
 extern "C" int not_hidden_by_the_compiler(int n) { return n; }
 static const char *computed() {
   static std::mutex mutex;
   static std::string answer;
   std::lock_guard<std::mutex> lock(mutex);
+  std::thread other([] { ++calls; });  // its own
+  other.join();
   std::ostringstream text;
   text << table[41] << " " << 1.5 << " " << ++calls;
   std::cerr << text.str() << std::endl;

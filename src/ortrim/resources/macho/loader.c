@@ -3,7 +3,7 @@
 
    It is compiled together with the runner, whose dlopen and dlsym it takes the place of (see loader.h). It proves what
    the compiler and the linker have made, not that Apple's own loader and libraries take it. What is not here of
-   libSystem (what exceptions and several threads want, most of locales) ends the program with its name when it is used. */
+   libSystem (what exceptions want, most of locales) ends the program with its name when it is used. */
 #define _GNU_SOURCE
 #define MACHO_LOADER_ITSELF
 #include "loader.h"
@@ -31,7 +31,7 @@
 
 enum { LC_SEGMENT_64 = 0x19, LC_DYLD_INFO_ONLY = (int)0x80000022u };
 enum { LC_LOAD_DYLIB = 0xC, LC_LOAD_WEAK_DYLIB = (int)0x80000018u, LC_REEXPORT_DYLIB = (int)0x8000001Fu };
-enum { MOD_INIT = 0x9, THREAD_REGULAR = 0x11, THREAD_ZEROFILL = 0x12, THREAD_VARIABLES = 0x13 };
+enum { MOD_INIT = 0x9, THREAD_REGULAR = 0x11, THREAD_ZEROFILL = 0x12 };
 #if defined(__aarch64__)
 enum { OWN_PROCESSOR = 0x0100000C };
 #else
@@ -78,14 +78,12 @@ static _Noreturn void refuse(const char *what, const char *name) {
 
 /* ---- What Apple's functions do otherwise than Linux's, or what is called otherwise. ---- */
 
-static void plain_mutex(void *mutex) { /* a static initializer is a mark and zeros; Linux's is zeros */
-  uint64_t mark = 0x32AAABA7;
-  if (*(uint64_t *)mutex == mark) *(uint64_t *)mutex = 0;
+/* A static initializer is a mark and zeros; Linux's is zeros. Two threads may come to it at once. */
+static void plain(void *object, uint64_t mark) {
+  __atomic_compare_exchange_n((uint64_t *)object, &mark, 0, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
 }
-static void plain_condition(void *condition) {
-  uint64_t mark = 0x3CB0B1BB;
-  if (*(uint64_t *)condition == mark) *(uint64_t *)condition = 0;
-}
+static void plain_mutex(void *mutex) { plain(mutex, 0x32AAABA7); }
+static void plain_condition(void *condition) { plain(condition, 0x3CB0B1BB); }
 static int a_mutex_lock(pthread_mutex_t *mutex) { plain_mutex(mutex); return pthread_mutex_lock(mutex); }
 static int a_mutex_trylock(pthread_mutex_t *mutex) { plain_mutex(mutex); return pthread_mutex_trylock(mutex); }
 static int a_mutex_unlock(pthread_mutex_t *mutex) { return pthread_mutex_unlock(mutex); }
@@ -99,6 +97,15 @@ static int a_cond_broadcast(pthread_cond_t *condition) {
   return pthread_cond_broadcast(condition);
 }
 static int a_cond_destroy(pthread_cond_t *condition) { plain_condition(condition); return pthread_cond_destroy(condition); }
+static int a_cond_wait(pthread_cond_t *condition, pthread_mutex_t *mutex) {
+  plain_condition(condition), plain_mutex(mutex);
+  return pthread_cond_wait(condition, mutex);
+}
+static int a_cond_timedwait(pthread_cond_t *condition, pthread_mutex_t *mutex, const struct timespec *until) {
+  plain_condition(condition), plain_mutex(mutex);
+  int failed = pthread_cond_timedwait(condition, mutex, until);
+  return failed == ETIMEDOUT ? 60 : failed; /* Apple's number for it */
+}
 static int a_key_create(uint64_t *key, void (*destroy)(void *)) {
   pthread_key_t made = 0;
   int failed = pthread_key_create(&made, destroy);
@@ -107,7 +114,10 @@ static int a_key_create(uint64_t *key, void (*destroy)(void *)) {
 }
 static void *a_getspecific(uint64_t key) { return pthread_getspecific((pthread_key_t)key); }
 static int a_setspecific(uint64_t key, const void *value) { return pthread_setspecific((pthread_key_t)key, value); }
-static int a_threadid(void *thread, uint64_t *number) { (void)thread; *number = 1; return 0; }
+static int a_threadid(void *thread, uint64_t *number) {
+  *number = (uint64_t)(uintptr_t)(thread ? thread : (void *)pthread_self());
+  return 0;
+}
 static int a_zero(void) { return 0; }
 /* Says what a processor has, where an Apple system is asked for that by a name. */
 static int a_sysctlbyname(const char *name, void *value, size_t *size, void *other, size_t other_size) {
@@ -169,6 +179,9 @@ __attribute__((used)) int a_vsnprintf_l(char *into, size_t size, void *locale, c
   va_list list;
   list_of(&list, arguments);
   return vsnprintf(into, size, form, list);
+}
+static int a_vsnprintf(char *into, size_t size, const char *form, void *arguments) {
+  return a_vsnprintf_l(into, size, NULL, form, arguments);
 }
 __attribute__((used)) int a_vasprintf_l(char **into, void *locale, const char *form, void *arguments) {
   (void)locale;
@@ -234,11 +247,39 @@ static int a_maskrune(int rune, unsigned long mask) {
 
 static FILE *standard_error, *standard_output, *standard_input;
 
-/* The thread's variables lie in the image itself: there is one thread. */
+/* ---- Variables of threads: each thread has a copy of what the image has for them. ---- */
+
+static unsigned char *variables, *variables_end;
+static __thread unsigned char *own_variables;
+
+__attribute__((used)) unsigned char *thread_block(void) {
+  if (!own_variables) {
+    size_t size = (size_t)(variables_end - variables);
+    if (posix_memalign((void **)&own_variables, 64, size)) abort();
+    memcpy(own_variables, variables, size);
+  }
+  return own_variables;
+}
+
+/* Returns where a variable lies; whoever asks takes all other registers to be as they were. */
 #if defined(__aarch64__)
-__asm__(".text\n.globl variable_place\nvariable_place:\n ldr x16, [x0, #8]\n ldr x0, [x0, #16]\n add x0, x0, x16\n ret\n");
+__asm__(".text\n.globl variable_place\nvariable_place:\n stp x29, x30, [sp, #-16]!\n"
+        ".irp n,0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15\n str x\\n, [sp, #-16]!\n.endr\n"
+        ".irp n,0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26,27,28,29,30,31\n"
+        " str q\\n, [sp, #-16]!\n.endr\n"
+        " bl thread_block\n mov x16, x0\n"
+        ".irp n,31,30,29,28,27,26,25,24,23,22,21,20,19,18,17,16,15,14,13,12,11,10,9,8,7,6,5,4,3,2,1,0\n"
+        " ldr q\\n, [sp], #16\n.endr\n"
+        ".irp n,15,14,13,12,11,10,9,8,7,6,5,4,3,2,1,0\n ldr x\\n, [sp], #16\n.endr\n"
+        " ldr x17, [x0, #16]\n add x0, x16, x17\n ldp x29, x30, [sp], #16\n ret\n");
 #else
-__asm__(".text\n.globl variable_place\nvariable_place:\n movq 8(%rdi), %rax\n addq 16(%rdi), %rax\n ret\n");
+__asm__(".text\n.globl variable_place\nvariable_place:\n"
+        ".irp n,rcx,rdx,rsi,rdi,r8,r9,r10,r11\n push %\\n\n.endr\n sub $264, %rsp\n"
+        ".irp n,0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15\n movups %xmm\\n, 16*\\n(%rsp)\n.endr\n"
+        " call thread_block\n"
+        ".irp n,0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15\n movups 16*\\n(%rsp), %xmm\\n\n.endr\n"
+        " add $264, %rsp\n.irp n,r11,r10,r9,r8,rdi,rsi,rdx,rcx\n pop %\\n\n.endr\n"
+        " addq 16(%rdi), %rax\n ret\n");
 #endif
 extern void *variable_place(struct variable *);
 
@@ -269,6 +310,9 @@ static const struct { const char *name; void *value; } KNOWN[] = {
   SAME(pthread_equal), SAME(pthread_attr_init), SAME(pthread_attr_destroy), SAME(pthread_attr_setstacksize),
   SAME(pthread_mutexattr_init), SAME(pthread_mutexattr_destroy), SAME(pthread_mutex_init),
   OWN("__bzero", bzero), OWN("__memcpy_chk", memcpy), OWN("__memmove_chk", memmove), OWN("__memset_chk", memset),
+  SAME(pthread_create), SAME(pthread_join), SAME(pthread_detach),
+  OWN("pthread_cond_wait", a_cond_wait), OWN("pthread_cond_timedwait", a_cond_timedwait),
+  OWN("strtod_l", strtod), OWN("strtof_l", strtof), OWN("vsnprintf", a_vsnprintf),
   OWN("pthread_mutex_lock", a_mutex_lock), OWN("pthread_mutex_trylock", a_mutex_trylock),
   OWN("pthread_mutex_unlock", a_mutex_unlock), OWN("pthread_mutex_destroy", a_mutex_destroy),
   OWN("pthread_mutexattr_settype", a_mutexattr_settype), OWN("pthread_cond_signal", a_cond_signal),
@@ -488,19 +532,17 @@ static void lay_out(const struct header *header) {
   __builtin___clear_cache((char *)image, (char *)image + size);
 }
 
-static void prepare_variables(void) {
-  uintptr_t template = UINTPTR_MAX;
-  for (int pass = 0; pass < 2; pass++)
-    for (int n = 0; segments[n]; n++)
-      for (uint32_t m = 0; m < segments[n]->sections; m++) {
-        struct section *section = (struct section *)(segments[n] + 1) + m;
-        unsigned kind = section->flags & 0xFF;
-        uintptr_t start = (uintptr_t)image + section->address;
-        if (!pass && (kind == THREAD_REGULAR || kind == THREAD_ZEROFILL) && start < template) template = start;
-        if (pass && kind == THREAD_VARIABLES)
-          for (struct variable *each = (void *)start; (uintptr_t)each < start + section->size; each++)
-            each->block = template;
-      }
+/* What the image has for threads lies in one piece, zeros after the rest. */
+static void find_variables(void) {
+  for (int n = 0; segments[n]; n++)
+    for (uint32_t m = 0; m < segments[n]->sections; m++) {
+      struct section *section = (struct section *)(segments[n] + 1) + m;
+      unsigned kind = section->flags & 0xFF;
+      if (kind != THREAD_REGULAR && kind != THREAD_ZEROFILL) continue;
+      unsigned char *start = image + section->address, *end = start + section->size;
+      if (!variables || start < variables) variables = start;
+      if (end > variables_end) variables_end = end;
+    }
 }
 
 static void initialize(void) {
@@ -525,7 +567,7 @@ void *macho_open(const char *path, int flags) {
   rebase(file + info->rebase, file + info->rebase + info->rebase_size);
   bind(file + info->bind, file + info->bind + info->bind_size);
   bind(file + info->lazy, file + info->lazy + info->lazy_size);
-  prepare_variables();
+  find_variables();
   initialize();
   return image;
 }

@@ -152,7 +152,7 @@ TOOLS: Final = (
     (Tool(name="clang++", package="clang", minimum=(14,)), "the host's target with compiler = 'clang'"),
 )
 DEVICE_TOOLS: Final = (
-    (EMULATIONS["arm64"].user, "linux-arm64: verification on 'qemu-user'"),
+    (EMULATIONS["arm64"].user, "linux-arm64: verification on 'qemu-user'; Apple's arm64 targets on Linux: on 'macho'"),
     (EMULATIONS["arm"].user, "linux-armhf: verification on 'qemu-user'"),
     (EMULATIONS["riscv64"].user, "linux-riscv64: verification on 'qemu-user'"),
     (X64_USER, "models with layout = 'nchwc8': conversion"),

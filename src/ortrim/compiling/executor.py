@@ -216,7 +216,7 @@ def write_static_library(job: BuildJob, paths: JobPaths, execution: ExecutionEnv
     It holds the C++ library, too, without the C library and the compiler's runtime, and shows the API alone.
     """
     with storage_errors(paths.build), tempfile.TemporaryDirectory(dir=paths.build) as name:
-        objects = (_macho_objects if job.apple else _elf_object)(job, paths, execution, Path(name))
+        objects = (_elf_object if job.target.is_elf else _macho_objects)(job, paths, execution, Path(name))
         (paths.build / ARCHIVE).unlink(missing_ok=True)
         _zig(job, paths, execution, "ar", "rcsD", str(paths.build / ARCHIVE), *map(str, objects))
 

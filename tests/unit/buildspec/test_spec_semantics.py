@@ -365,7 +365,7 @@ error: stray-key
         'linkage = "static"\nandroid = {}',
         """error: stray-key
   kws.toml: 'targets[0].compiler' has no meaning for Apple's systems
-  why: its libraries are compiled by Xcode, or for Macs by zig
+  why: its libraries are compiled by Xcode, or by zig
   hint: leave it out; 'apple.xcode' is what there is to choose
 error: stray-key
   kws.toml: 'targets[0].glibc' has no meaning for Apple's systems

@@ -262,8 +262,12 @@ def _runtime_libraries(
     words = ("-Os", "-dynamiclib", "-v", "-Wl,-undefined,dynamic_lookup")  # zig's library is small or for debuggers
     with tempfile.TemporaryDirectory(dir=paths.build) as folder:
         lines = _link(job, paths, execution, *words, "-o", str(Path(folder, "linked")), *map(str, own))
-    linking = next(line for line in reversed(lines) if line.startswith("zig ld "))
-    return tuple(Path(word) for word in linking.split() if Path(word).name in CXX_LIBRARIES)
+    linking = next((line for line in reversed(lines) if line.startswith("zig ld ")), "")
+    found = tuple(path for path in map(Path, linking.split()) if path.name in CXX_LIBRARIES and path.is_file())
+    if len(found) != len(CXX_LIBRARIES):
+        what = "the static library cannot be made: zig does not say where its C++ library is"
+        raise BuildError("build-failed", what, where=job.target.identifier, why=linking or "it printed no link")
+    return found
 
 
 def linked_files(link_map: Path) -> tuple[str, ...]:

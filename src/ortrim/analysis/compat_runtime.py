@@ -308,6 +308,8 @@ def _unknown(path: Path, what: str) -> PackageError:
 def _of_package(manifest: Manifest) -> InstalledRuntime:
     target = TARGETS.get(manifest.target)
     block = 16 if any(AVX512_NCHWC in argument for argument in manifest.arguments) else 8
+    laid_out = any(model.layout == "nchwc8" for model in manifest.models)  # elsewhere kernels come with such models
+    has_blocks = target and (target.architecture is Architecture.X64 or laid_out)
     return InstalledRuntime(
         label=manifest.name,
         ort_version=manifest.ort_version,
@@ -315,7 +317,7 @@ def _of_package(manifest: Manifest) -> InstalledRuntime:
         targets=(manifest.target,),
         extended=_follows(manifest.arguments, "--minimal_build", "extended"),
         without=_without(manifest.arguments, platform_of(target).TYPES_LEFT_OUT if target else ()),
-        channel_block=block if target and target.architecture is Architecture.X64 else None,
+        channel_block=block if has_blocks else None,
         types_for_optimizers=manifest.types_for_optimizers,
         conversions=_conversions(manifest.models),
     )

@@ -125,10 +125,10 @@ class ModelSpec:
     level: Literal["disable", "basic", "extended", "all"] = "extended"
     """Optimization level of the conversion; one that changes the outputs is refused before anything is compiled."""
     layout: Layout | Literal["auto"] = "auto"
-    """Write the model for one kind of processor, see docs/reference/session.md: `nchwc8` for x64, where convolutions
-    take their NCHWc layout with block size 8, `nchwc16` for x64 with AVX-512 (both need level `all`); `s8s8` for ARM,
-    where quantized operators stay signed (needs `extended` or `all`). `plain` runs everywhere; `auto` is `nchwc8` where
-    that pays: for models of convolutions, if every target of the build is Linux on x64.
+    """Write the model for some processors, see docs/reference/session.md: `nchwc8` for x64 and arm64, where
+    convolutions take the NCHWc layout with block size 8, `nchwc16` for x64 with AVX-512 (both need level `all`); `s8s8`
+    for ARM, where quantized operators stay signed (needs `extended` or `all`). `plain` runs everywhere; `auto` is
+    `nchwc8` where that pays: for models of convolutions, on Linux on x64 and on arm64.
     """
     steps: tuple[Step, ...] = ()
     """What is done to the model before it is converted, in order, see docs/guides/prepare.md."""

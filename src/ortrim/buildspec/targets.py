@@ -74,9 +74,13 @@ class Target:
     architecture: Architecture
     c_library: CLibrary = CLibrary.GLIBC
 
-    @property
-    def runs_nchwc(self) -> bool:
-        """Whether models are converted to NCHWc layout for it: minimal builds have the kernels, block size 8."""
+    def runs_nchwc(self, version: str) -> bool:
+        """Whether models are converted to NCHWc layout for it, block size 8, with this version of ONNX Runtime.
+
+        On ARM64 the kernels are ours, for versions in which MLAS has none of its own.
+        """
+        if self.architecture is Architecture.ARM64:
+            return version_numbers(version) < version_numbers("1.24")
         return (self.system, self.architecture) == (OperatingSystem.LINUX, Architecture.X64)
 
     @property

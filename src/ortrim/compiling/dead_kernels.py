@@ -18,6 +18,8 @@ AVX512_SOURCES: Final = (AVX512_KERNELS, AVX512_NCHWC)
 """Ours in `resources/cmake`, for the kernels that minimal builds go without."""
 AVX512_CONVOLUTIONS: Final = "avx512_convolutions.cc"
 """Ours there, with convolution kernels of its own for NCHWc layout, block size 8."""
+NEON_CONVOLUTIONS: Final = "neon_convolutions.cc"
+"""The same for ARM64, where models in that layout do not run without."""
 CONSTRUCTORS: Final = ("platform.cpp", *AVX512_SOURCES)  # what fills the table: upstream's, and ours
 DECLARATIONS: Final = "mlasi.h"
 STRUCTURE: Final = re.compile(r"^struct MLAS_PLATFORM \{.*?^\};", re.DOTALL | re.MULTILINE)

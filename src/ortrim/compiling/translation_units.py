@@ -22,7 +22,7 @@ from ortrim.base.cache import cache_folder, is_kept, locked, record_entry
 from ortrim.base.files import storage_errors, write_atomically
 from ortrim.base.json import first_fault, read_json, to_canonical_json, to_data
 from ortrim.buildspec.problems import VERSION
-from ortrim.compiling.dead_kernels import AVX512_CONVOLUTIONS, AVX512_KERNELS, AVX512_NCHWC
+from ortrim.compiling.dead_kernels import AVX512_CONVOLUTIONS, AVX512_KERNELS, AVX512_NCHWC, NEON_CONVOLUTIONS
 from ortrim.errors import SourcesError, StorageError
 from ortrim.models.operators import RequiredOperators
 from ortrim.pins.shipped import pin_names, pin_text
@@ -232,7 +232,7 @@ def _template_argument(symbol: str, position: int) -> str:
     return name if symbol[position : position + 1] == "E" else ""
 
 
-AVX512_UNITS: Final = {
+WIDE_UNITS: Final = {
     AVX512_KERNELS: (
         "convsym.cpp", "qgemm_kernel_avx2.cpp", "intrinsics/avx512/quantize_avx512f.cpp",
         "x86_64/ConvSymKernelAvx512Core.S", "x86_64/QgemmU8X8KernelAvx2.S", "x86_64/QgemmU8X8KernelAvx512Core.S",
@@ -241,6 +241,7 @@ AVX512_UNITS: Final = {
     ),
     AVX512_CONVOLUTIONS: (),
     AVX512_NCHWC: ("x86_64/SconvKernelAvx512F.S", "x86_64/SpoolKernelAvx512F.S"),
+    NEON_CONVOLUTIONS: (),
 }  # fmt: skip
 """By the source of ours that puts kernels into MLAS's table: where MLAS has them, below its own folder."""
 
@@ -257,8 +258,8 @@ def select_units(index: UnitIndex, operators: RequiredOperators) -> tuple[str, .
 
 
 def wide_units(index: UnitIndex, sources: Iterable[str]) -> tuple[str, ...]:
-    """Return the paths of the units that these of `AVX512_UNITS`' sources name kernels of, with all that these need."""
-    endings = tuple(f"/mlas/lib/{name}" for source in sources for name in AVX512_UNITS[source])
+    """Return the paths of the units that these of `WIDE_UNITS`' sources name kernels of, with all that these need."""
+    endings = tuple(f"/mlas/lib/{name}" for source in sources for name in WIDE_UNITS[source])
     named = {number for number, unit in enumerate(index.units) if unit.path.endswith(endings)}
     return _paths(index, named)
 

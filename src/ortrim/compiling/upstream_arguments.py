@@ -8,7 +8,14 @@ from typing import Final
 
 from ortrim.buildspec.build_options import LINKS_WITH_LLD
 from ortrim.buildspec.targets import Architecture, CLibrary, Target, version_numbers
-from ortrim.compiling.dead_kernels import AVX512_CONVOLUTIONS, AVX512_KERNELS, AVX512_NCHWC, FLOAT16, OF_UPSTREAM
+from ortrim.compiling.dead_kernels import (
+    AVX512_CONVOLUTIONS,
+    AVX512_KERNELS,
+    AVX512_NCHWC,
+    FLOAT16,
+    NEON_CONVOLUTIONS,
+    OF_UPSTREAM,
+)
 from ortrim.compiling.plan import BuildJob, PlannedModel
 from ortrim.errors import PlanError
 from ortrim.models.operators import NCHWC, parse_config
@@ -239,9 +246,12 @@ def wide_sources(job: BuildJob) -> tuple[str, ...]:
 
 
 def laid_out_sources(job: BuildJob) -> tuple[str, ...]:
-    """Return those that make models in NCHWc layout faster; no argument names them: trees serve all layouts."""
-    uses = job.nchwc_block_size == 8 and NCHWC in job.operator_config
-    return (AVX512_CONVOLUTIONS,) if job.build_options.avx512_kernels and uses else ()
+    """Return those for models in NCHWc layout with block size 8; no argument names them: trees serve all layouts."""
+    if job.nchwc_block_size != 8 or NCHWC not in job.operator_config:
+        return ()
+    if job.target.architecture is Architecture.ARM64:
+        return (NEON_CONVOLUTIONS,)
+    return (AVX512_CONVOLUTIONS,) if job.build_options.avx512_kernels else ()
 
 
 def _wide_surrogates(job: BuildJob) -> tuple[str, ...]:

@@ -36,7 +36,7 @@ def converter_for(layout: Layout, runtime: FullRuntime, where: str) -> FullRunti
     if layout not in {"nchwc8", "nchwc16"}:
         return runtime
     if (here := (platform.system(), platform.machine())) != HOST:
-        what = "a model laid out for x64 can be converted only on Linux on x64"
+        what = "a model in NCHWc layout can be converted only on Linux on x64"
         why = f"this is {' on '.join(here)}, whose wheel of ONNX Runtime does not have this layout"
         hint = "build there, or leave 'layout' out"
         raise ConvertError("layout-not-here", what, where=where, why=why, hint=hint)

@@ -2,7 +2,7 @@
 
 A layout that a buildspec leaves to ortrim is NCHWc where convolutions decide. On x64 the official library changes every
 model to it at load, which a minimal build cannot: without it convolutional models take 1.6 to 4.1 times as long
-(docs/reference/session.md).
+(docs/reference/session.md). On ARM64 the official library has no kernels for it, and ortrim its own.
 """
 
 from collections.abc import Collection, Mapping
@@ -95,7 +95,7 @@ class Models:
 
     def for_target(self, target: Target) -> "Models":
         """Return the models as they are for a target."""
-        return self.nchwc if self.nchwc and target.runs_nchwc else self
+        return self.nchwc if self.nchwc and target.runs_nchwc(self.runtime.version) else self
 
 
 def converted_models(loaded: LoadedSpec, console: Console, targets: Collection[Target] = ()) -> Models:
@@ -124,7 +124,7 @@ def converted_models(loaded: LoadedSpec, console: Console, targets: Collection[T
             operators=reduce_operators(converted),
         )
 
-    able = [target.runs_nchwc for target in targets]
+    able = [target.runs_nchwc(pins.version) for target in targets]
     layouts = chosen_layouts(loaded, prepared, runtime, console) if any(able) else {}
     nchwc = made(layouts) if layouts else None
     return nchwc if nchwc and all(able) else replace(made({}), nchwc=nchwc)
@@ -213,10 +213,10 @@ def chosen_layouts(
     models = zip(spec.models, prepared, strict=True)
     names = [model.name for model, own in models if spec.profile in PROFILES and _pays(model, own.facts)]
     if names and (refusal := _refusal(runtime)):
-        console.note(f"{', '.join(names)}: not in NCHWc layout, the faster one for convolutions on x64: {refusal}")
+        console.note(f"{', '.join(names)}: not in NCHWc layout, the faster one for convolutions: {refusal}")
         return {}
     for name in names:
-        console.note(f"{name}: in NCHWc layout, the faster one for convolutions on x64 (layout = 'plain': without it)")
+        console.note(f"{name}: in NCHWc layout, the faster one for convolutions (layout = 'plain': without it)")
     return dict.fromkeys(names, "nchwc8")
 
 

@@ -413,9 +413,10 @@ def planned(stages: Stages, body: str = "", **changes: object) -> Planned:
     return planned_for(stages.request(body, **changes), stages.console)
 
 
-def test_a_model_of_convolutions_gets_nchwc_layout_for_linux_on_x64(stages: Stages, conversions: Conversions) -> None:
+@pytest.mark.parametrize("target", ["linux-x64", "linux-arm64"])
+def test_a_model_of_convolutions_gets_nchwc_layout(stages: Stages, conversions: Conversions, target: str) -> None:
     """Without a word in the buildspec; what was chosen is said, with the way out."""
-    plan = planned(stages).plan
+    plan = planned(stages, target=target).plan
     assert conversions.seen == [NCHWC8]
     assert [model.layout for model in plan.models] == ["nchwc8"]
     assert plan.targets[0].job.nchwc_block_size == 8
@@ -424,20 +425,28 @@ def test_a_model_of_convolutions_gets_nchwc_layout_for_linux_on_x64(stages: Stag
 
 
 def test_each_target_of_a_build_has_the_model_that_it_runs_best(stages: Stages, conversions: Conversions) -> None:
-    made = planned(stages, target="linux-x64,linux-arm64")
-    x64, arm64 = (target.job for target in made.plan.targets)
+    made = planned(stages, target="linux-x64,linux-riscv64")
+    x64, other = (target.job for target in made.plan.targets)
     assert conversions.seen == [NCHWC8, PLAIN]
-    assert [made.plan.models_for(job.target)[0].layout for job in (x64, arm64)] == ["nchwc8", ""]
-    assert made.models.for_target(x64.target) is not made.models.for_target(arm64.target)
-    assert (x64.nchwc_block_size, arm64.nchwc_block_size) == (8, 0)
+    assert [made.plan.models_for(job.target)[0].layout for job in (x64, other)] == ["nchwc8", ""]
+    assert made.models.for_target(x64.target) is not made.models.for_target(other.target)
+    assert (x64.nchwc_block_size, other.nchwc_block_size) == (8, 0)
     assert x64 == planned(stages).plan.targets[0].job
-    assert arm64 == planned(stages, target="linux-arm64").plan.targets[0].job
+    assert other == planned(stages, target="linux-riscv64").plan.targets[0].job
+
+
+def test_x64_and_arm64_have_the_same_model(stages: Stages, conversions: Conversions) -> None:
+    """It is converted once: both take blocks of 8 channels."""
+    made = planned(stages, target="linux-x64,linux-arm64")
+    assert conversions.seen == [NCHWC8]
+    assert [target.job.nchwc_block_size for target in made.plan.targets] == [8, 8]
+    assert made.models.for_target(TARGETS["linux-x64"]) is made.models.for_target(TARGETS["linux-arm64"])
 
 
 @pytest.mark.parametrize(
     ("body", "changes"),
     [
-        ("", {"target": "linux-arm64"}),
+        ("", {"target": "linux-riscv64"}),
         ("", {"target": "android-x86_64"}),
         ("", {"profile": "size"}),
         ('layout = "plain"\n', {}),

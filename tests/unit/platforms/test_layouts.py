@@ -6,7 +6,9 @@ import pytest
 
 from ortrim.buildspec.buildspec import TargetSpec
 from ortrim.compiling.plan import PlannedModel
+from ortrim.compiling.upstream_arguments import laid_out_sources
 from ortrim.errors import ExitCode, PlanError
+from ortrim.planning.planner import require_layouts
 from sample_plans import MODELS, sample_plan
 
 
@@ -33,11 +35,26 @@ def test_a_model_for_x64_is_planned_for_x64() -> None:
     assert not any("avx512_nchwc.cc" in argument for argument in plan.targets[0].job.arguments)
 
 
-@pytest.mark.parametrize("target", ["linux-arm64", "linux-riscv64", "android-x86"])
-@pytest.mark.parametrize("model", [EIGHT, SIXTEEN])
-def test_a_model_for_x64_is_refused_elsewhere(target: str, model: PlannedModel) -> None:
+@pytest.mark.parametrize(
+    ("model", "target"),
+    [(EIGHT, "linux-riscv64"), (EIGHT, "android-x86"), (SIXTEEN, "linux-arm64"), (SIXTEEN, "linux-riscv64")],
+)
+def test_a_model_in_nchwc_layout_is_refused_elsewhere(target: str, model: PlannedModel) -> None:
     """No kernel of another processor knows the layout."""
     assert refused(model, target=target).code == "layout-elsewhere"
+
+
+@pytest.mark.parametrize("target", ["linux-arm64", "linux-arm64-musl", "android-arm64-v8a", "ios-arm64", "macos-arm64"])
+def test_a_model_for_x64_runs_on_arm64_by_kernels_of_our_own(target: str) -> None:
+    """Whatever the profile: MLAS has none there."""
+    model = replace(EIGHT, name="tiny")
+    for profile in ("balanced", "upstream"):
+        (planned,) = sample_plan(target, models=(model,), profile=profile).targets
+        job = replace(planned.job, operator_config="com.microsoft.nchwc;1;Conv\n")
+        assert (job.nchwc_block_size, laid_out_sources(job)) == (8, ("neon_convolutions.cc",))
+        assert laid_out_sources(replace(job, nchwc_block_size=0)) == ()
+        with pytest.raises(PlanError, match=r"before ONNX Runtime 1\.24"):
+            require_layouts(replace(job, ort_version="1.24.4"), (model,))
 
 
 def test_a_model_for_avx512_brings_its_kernels_along() -> None:

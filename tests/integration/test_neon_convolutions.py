@@ -1,0 +1,68 @@
+"""NCHWc layout on ARM64: our own kernels against float64."""
+
+from pathlib import Path
+from typing import Final
+
+import onnxruntime
+import pytest
+
+from ortrim.base.command import run
+from ortrim.base.files import shipped_folder
+from ortrim.base.scripts import packages_folder
+from ortrim.base.tools import EMULATIONS
+from ortrim.compiling.dead_kernels import NEON_CONVOLUTIONS
+from ortrim.pins.runtime import runtime_pins
+from ortrim.pins.shipped import tool_requirements
+from ortrim.sources.sources import fetch_sources
+
+pytestmark = [pytest.mark.build, pytest.mark.network, pytest.mark.needs("qemu-aarch64-static")]
+
+COMPARE: Final = Path(__file__).parent / "data" / "convolutions" / "against_float64.cc"
+MLAS: Final = "onnxruntime/onnxruntime/core/mlas"
+FLAGS: Final = (
+    *("-target", "aarch64-linux-musl", "-O2", "-std=c++17", "-fno-exceptions", "-Wall", "-Wextra", "-Werror"),
+    *("-Wno-unused-parameter", "-DBUILD_MLAS_NO_ONNXRUNTIME", "-DMLAS_NO_EXCEPTION"),
+)
+COMPARED: Final = 300
+
+
+@pytest.fixture(scope="module")
+def mlas() -> Path:
+    return fetch_sources(runtime_pins(onnxruntime.__version__), "auto").folder / MLAS
+
+
+def compared(mlas: Path, kernels: Path, folder: Path) -> tuple[int, str]:
+    """Compile the comparison with kernels from a folder; return its exit code and what it says."""
+    zig, program = packages_folder("tools", tool_requirements()) / "ziglang" / "zig", folder / "compare"
+    sources = (COMPARE, kernels / NEON_CONVOLUTIONS, mlas / "lib" / "threading.cpp")
+    words = (*FLAGS, f"-I{mlas / 'inc'}", f"-I{mlas / 'lib'}", f"-I{mlas.parents[1]}", "-o", program, *sources)
+    done = run((zig, "c++", *words), timeout_seconds=600)
+    assert done.returncode == 0, done.stderr[-3000:]
+    user = EMULATIONS["arm64"].user.name
+    done = run((user, program, str(COMPARED)), timeout_seconds=300)
+    return done.returncode, done.stdout
+
+
+def test_outputs_are_those_of_float64(mlas: Path, tmp_path: Path) -> None:
+    """Of every kind of convolution and pooling, with paddings, strides, dilations, groups, biases, sums and ReLU."""
+    assert compared(mlas, shipped_folder("cmake"), tmp_path) == (0, f"{COMPARED} of each kind are the same\n")
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong"),
+    [
+        ("kRelu = 4", "kRelu = 16"),
+        ("if (row.flags & kAccumulate)", "if (row.flags & 64)"),
+        ("row.bias += 2 * kBlock", "row.bias += kBlock"),
+        ("done < left ||", ""),
+        ("|| done + wide > end", ""),
+        ("ORTRIM_BLOCK(n, second, c, d, lane, at)", "ORTRIM_BLOCK(n, filter, c, d, lane, at)"),
+        ("Kind == MlasAveragePoolingIncludePad ? size : inside", "size"),
+    ],
+)
+def test_a_wrong_kernel_is_seen(mlas: Path, tmp_path: Path, right: str, wrong: str) -> None:
+    text = (shipped_folder("cmake") / NEON_CONVOLUTIONS).read_text()
+    assert right in text
+    (tmp_path / NEON_CONVOLUTIONS).write_text(text.replace(right, wrong))
+    code, said = compared(mlas, tmp_path, tmp_path)
+    assert (code, "differs" in said) == (1, True)

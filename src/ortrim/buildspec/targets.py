@@ -74,6 +74,11 @@ class Target:
     architecture: Architecture
     c_library: CLibrary = CLibrary.GLIBC
 
+    @property
+    def converts_nchwc(self) -> bool:
+        """Whether models are converted to NCHWc layout on it, where there is an emulator; see models/convert.py."""
+        return (self.system, self.architecture) == (OperatingSystem.LINUX, Architecture.X64)
+
     def runs_nchwc(self, version: str) -> bool:
         """Whether models are converted to NCHWc layout for it, block size 8, with this version of ONNX Runtime.
 
@@ -81,7 +86,7 @@ class Target:
         """
         if self.architecture is Architecture.ARM64:
             return version_numbers(version) < version_numbers("1.24")
-        return (self.system, self.architecture) == (OperatingSystem.LINUX, Architecture.X64)
+        return self.converts_nchwc
 
     @property
     def is_elf(self) -> bool:

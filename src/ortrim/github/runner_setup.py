@@ -82,7 +82,7 @@ def install_layout_emulator(host: Target | None, announce: Announce) -> None:
 
     Every machine that plans a run needs it, or none: the model is a part of the plan.
     """
-    if host is None or host.identifier != "linux-x64" or shutil.which(X64_USER.name):
+    if host is None or not host.converts_nchwc or shutil.which(X64_USER.name):
         return
     try:
         _install_packages({X64_USER.package}, announce)

@@ -197,8 +197,6 @@ LEAST_SHARE: Final = 0.05
 A convolution's weights are used for every pixel, those of a product once, so that this is a larger share of the time.
 Below it, as where a transformer cuts an image into pieces, the kernels would make the library larger for nothing.
 """
-PROFILES: Final = ("balanced", "speed")
-"""Those that trade size for speed: the kernels make a library larger."""
 
 
 def chosen_layouts(
@@ -211,7 +209,7 @@ def chosen_layouts(
     if any(model.layout == "nchwc16" for model in spec.models):
         return {}
     models = zip(spec.models, prepared, strict=True)
-    names = [model.name for model, own in models if spec.profile in PROFILES and _pays(model, own.facts)]
+    names = [model.name for model, own in models if spec.profile != "upstream" and _pays(model, own.facts)]
     if names and (refusal := _refusal(runtime)):
         console.note(f"{', '.join(names)}: not in NCHWc layout, the faster one for convolutions: {refusal}")
         return {}

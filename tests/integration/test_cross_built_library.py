@@ -13,8 +13,9 @@ from fake_runtime import device_called, fake_request
 from ortrim.base.command import run
 from ortrim.base.files import shipped_folder
 from ortrim.base.scripts import packages_folder
-from ortrim.binaries.macho import MachSignature, read_macho
+from ortrim.binaries.macho import MachSignature, load_commands, read_macho
 from ortrim.binaries.macho_exports import keep_exports, signed_anew
+from ortrim.binaries.macho_simulator import LC_BUILD_VERSION, make_simulators
 from ortrim.binaries.objects import object_symbols
 from ortrim.buildspec.targets import TARGETS
 from ortrim.compiling.executor import OWN_OBJECTS, finish, write_static_library
@@ -123,6 +124,25 @@ def test_a_cross_built_library_runs(target: str, tmp_path: Path) -> None:
     assert set(image.undefined) <= set(public_names(job.toolchain.triple))
     assert signed_anew(library.read_bytes()) == library.read_bytes()
     error = run_refused(device_called("macho", target), replace(fake_request(tmp_path, tmp_path, ""), library=library))
+    assert (error.code, error.why) == ("library-refused", "version forty-one 1.5 6 has no API version 16")
+
+
+@pytest.mark.needs("qemu-aarch64-static")
+def test_a_simulators_library_is_the_phones(tmp_path: Path) -> None:
+    """Compiled for a simulator, an object differs from the phone's in its platform alone; the library of it runs."""
+    (tmp_path / "one").mkdir()
+    (tmp_path / "two").mkdir()
+    phone, simulator = linked("ios-arm64", tmp_path / "one"), linked("ios-simulator-arm64", tmp_path / "two")
+    for name in ("library.o", "new.o"):
+        theirs, own = ((paths.configured / name).read_bytes() for _, paths in (phone, simulator))
+        (place,) = (place for kind, place in load_commands(own) if kind == LC_BUILD_VERSION)
+        assert theirs[:place] + own[place : place + 12] + theirs[place + 12 :] == own
+    library = phone[1].build / phone[0].expected_outputs[0]
+    platform_of(phone[0].target).finish(*phone)
+    make_simulators(library)
+    assert read_macho(library).images[0].signature is MachSignature.AD_HOC
+    device = device_called("macho", "ios-simulator-arm64")
+    error = run_refused(device, replace(fake_request(tmp_path, tmp_path, ""), library=library))
     assert (error.code, error.why) == ("library-refused", "version forty-one 1.5 6 has no API version 16")
 
 

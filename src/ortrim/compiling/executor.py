@@ -55,7 +55,9 @@ class Executor:
         """Build a job, or return what was built of it before."""
         folder = workspace.finished_build(job)
         with cached(folder, self._say_that_it_waits) as destination:
-            if destination:
+            if destination and (made_of := self.inputs.made_of(job)):
+                self._convert(*made_of, destination)
+            elif destination:
                 started = time.monotonic()
                 with self.on_tree(job) as selective:
                     outcome, units = selective.compile_needed() if self.pruned else (selective.compile_all(), None)
@@ -74,6 +76,17 @@ class Executor:
                         self.on_note(remark)
                 workspace.forget_old_trees()
         return workspace.result_of(folder)
+
+    def _convert(self, job: BuildJob, change: Callable[[Path], None], destination: Path) -> None:
+        """Write what another job leaves, with its library changed; the job is built if it was not."""
+        built, started = self.run(job), time.monotonic()
+        with storage_errors(destination):
+            shutil.copytree(built.folder, destination, dirs_exist_ok=True)
+            self.log.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(built.log, self.log)
+        change(destination / built.library.name)
+        seconds = time.monotonic() - started
+        workspace.write_facts(destination, seconds, None, units=built.units, left_out=built.left_out)
 
     def run_runner(self, job: RunnerJob) -> Path:
         """Compile a runner, or return what was compiled before."""

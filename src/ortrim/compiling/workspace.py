@@ -119,8 +119,8 @@ LEFT_OUT: Final = "unreached.h"  # the same symbols for `unreached.c`
 class BuildInputs:
     """Complete folders that jobs only read: source tree, tool packages, the runner's source, the CMake hooks.
 
-    `installed` finds the folders of an SDK, where `sdk` or else the environment names it, and `finish` ends a build;
-    both are the target's platform's.
+    `installed` finds the folders of an SDK, where `sdk` or else the environment names it, `finish` ends a build, and
+    `made_of` says what job's library is made that of another; all are the target's platform's.
     """
 
     sources: Path
@@ -130,6 +130,7 @@ class BuildInputs:
     sdk: Path | None = None
     installed: Callable[[Toolchain, Path | None], Mapping[str, Path]] = lambda *_: {}
     finish: Callable[[BuildJob, JobPaths], None] = lambda *_: None
+    made_of: Callable[[BuildJob], tuple[BuildJob, Callable[[Path], None]] | None] = lambda _: None
 
 
 def prepare_workspace(

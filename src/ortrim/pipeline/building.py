@@ -265,6 +265,7 @@ def build_inputs(sources: Path, platform: Platform, sdk: Path | None = None) -> 
         sdk=sdk,
         installed=platform.installed,
         finish=platform.finish,
+        made_of=platform.made_of,
     )
 
 

@@ -179,6 +179,10 @@ class Platform(DeviceRules):
     def finish(self, job: BuildJob, paths: JobPaths) -> None:
         """Do to the linked library what no command of the toolchain does, in place; done again it changes nothing."""
 
+    def made_of(self, job: BuildJob) -> tuple[BuildJob, Callable[[Path], None]] | None:
+        """Return the job whose library a job's is made of, and what does so in place; None for one that is compiled."""
+        return None
+
     @abstractmethod
     def expected_outputs(self, job: BuildJob) -> tuple[PurePosixPath, ...]:
         """Return the files that are in the build folder in the end, the library first."""

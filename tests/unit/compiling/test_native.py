@@ -42,6 +42,27 @@ from workshop import GOOD, LIBRARY, LINKED, Workshop
 CCACHE_COUNTERS = {"direct_cache_hit": 3, "preprocessed_cache_hit": 4, "cache_miss": 2}
 
 
+def test_a_library_that_is_made_of_another_compiles_nothing(workshop: Workshop) -> None:
+    """It has all that the other left but the time, and the other is built if it was not."""
+
+    def mark(library: Path) -> None:
+        library.write_bytes(library.read_bytes() + b"changed")
+
+    workshop.write(GOOD)
+    executor, other = workshop.executor(), replace(workshop.job, profile="other")
+    executor = replace(
+        executor, inputs=replace(executor.inputs, made_of=lambda job: (workshop.job, mark) if job == other else None)
+    )
+    made = executor.run(other)
+    assert workshop.calls() == "ub"
+    built = executor.run(workshop.job)
+    assert workshop.calls() == "ub"
+    assert made.library.read_bytes() == built.library.read_bytes() + b"changed"
+    assert (made.units, made.left_out, made.log.read_text()) == (built.units, built.left_out, built.log.read_text())
+    assert workshop.log.read_text() == built.log.read_text()
+    assert made.seconds < built.seconds
+
+
 def test_a_build_leaves_its_results(workshop: Workshop) -> None:
     workshop.write(GOOD)
     result = workshop.executor().run(workshop.job)

@@ -13,7 +13,7 @@ from ortrim.binaries.apple import EXPORTS, is_simulated, slice_of
 from ortrim.buildspec.buildspec import FRAMEWORK_LINKAGE, AppleSpec, BuildSpec, TargetSpec
 from ortrim.buildspec.problems import Location, Problem
 from ortrim.buildspec.rules import DEFAULT_GLIBC, stray_keys
-from ortrim.buildspec.targets import APPLE_ARCHITECTURES, CATALYST, Architecture, OperatingSystem, Target
+from ortrim.buildspec.targets import APPLE_ARCHITECTURES, CATALYST, TARGETS, Architecture, OperatingSystem, Target
 from ortrim.compiling.plan import AppleBuild, BuildJob, Toolchain
 from ortrim.compiling.workspace import JobPaths
 from ortrim.devices import kinds
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from ortrim.verify.measure import Baseline
     from ortrim.verify.target import Delivery
 
+PHONE: Final = TARGETS["ios-arm64"]
 MAC: Final = "build on a Mac that has Xcode, or with --executor github"
 
 
@@ -167,6 +168,17 @@ class Apple(Platform):
             from ortrim.binaries.macho_exports import keep_exports  # noqa: PLC0415 - see `Platform`
 
             keep_exports(paths.build / job.expected_outputs[0], Path(paths.resolve(EXPORTS)))
+
+    def made_of(self, job: BuildJob) -> tuple[BuildJob, Callable[[Path], None]] | None:
+        """Make the simulators' library for Apple's processors of the phones', which is compiled to the same code."""
+        simulated = is_simulated(job.target) and job.target.architecture is PHONE.architecture
+        if not (simulated and is_cross_built(job) and job.linkage == "shared"):
+            return None
+        from ortrim.binaries.macho_simulator import make_simulators  # noqa: PLC0415 - see `Platform`
+
+        minimum = arguments.apple_build(job).deployment_target
+        toolchain = zig_apple_toolchain(PHONE, minimum, job.toolchain.version)
+        return replace(job, target=PHONE, toolchain=toolchain), make_simulators
 
     def package(self, packaging: Packaging) -> "list[Delivery]":
         from ortrim.platforms.apple.package import deliver  # noqa: PLC0415 - see `Platform`

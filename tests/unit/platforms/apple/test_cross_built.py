@@ -47,6 +47,25 @@ def test_it_offers_what_upstream_lists(job: BuildJob, paths: JobPaths) -> None:
     assert library.read_bytes() == once
 
 
+def cross_job(target: str) -> BuildJob:
+    toolchain = zig_apple_toolchain(TARGETS[target], "15.1", "0.17.0")
+    return sample_plan(target, toolchain=toolchain).targets[0].job
+
+
+def test_simulators_on_apples_processors_take_the_phones_library() -> None:
+    """It is the phone's own job, so that whoever builds both compiles once."""
+    made_of = APPLE.made_of(cross_job("ios-simulator-arm64"))
+    assert made_of is not None
+    assert made_of[0] == cross_job("ios-arm64")
+
+
+@pytest.mark.parametrize("target", ["ios-arm64", "ios-simulator-x86_64", "maccatalyst-arm64", "macos-arm64"])
+def test_other_libraries_are_compiled(target: str) -> None:
+    """Xcode compiles for simulators itself."""
+    assert APPLE.made_of(cross_job(target)) is None
+    assert APPLE.made_of(sample_plan("ios-simulator-arm64").targets[0].job) is None
+
+
 def test_a_library_of_xcodes_stays_as_it_is(paths: JobPaths) -> None:
     """Apple's linker follows the list itself."""
     xcode = replace(sample_plan("macos-arm64").targets[0].job, finishing=())

@@ -22,6 +22,7 @@ from ortrim.base.cache import cache_folder, is_kept, locked, record_entry
 from ortrim.base.files import storage_errors, write_atomically
 from ortrim.base.json import first_fault, read_json, to_canonical_json, to_data
 from ortrim.buildspec.problems import VERSION
+from ortrim.buildspec.targets import TARGETS
 from ortrim.compiling.dead_kernels import AVX512_CONVOLUTIONS, AVX512_KERNELS, AVX512_NCHWC, NEON_CONVOLUTIONS
 from ortrim.errors import SourcesError, StorageError
 from ortrim.models.operators import RequiredOperators
@@ -374,7 +375,7 @@ def find_index(variant: Variant, on_note: Callable[[str], None]) -> UnitIndex | 
 
 
 def nearest_index(variant: Variant) -> UnitIndex | None:
-    """Return the index most like that of a variant without one, by version, then target; None when there is none."""
+    """Return the index most like that of a variant without one, by version, then kind of target; None without any."""
     found = [read_index(pin_text(name) or "", name) for name in pin_names("units")]
     with suppress(StorageError):
         for path in sorted(cache_folder(LEARNT).glob("*.json")):
@@ -385,8 +386,10 @@ def nearest_index(variant: Variant) -> UnitIndex | None:
 
 def _distance(one: Variant, other: Variant) -> tuple[object, ...]:
     versions = (map(int, re.findall(r"\d+", each.ort_version)) for each in (one, other))
+    kinds = ((known.is_elf, known.architecture) for each in (one, other) if (known := TARGETS.get(each.target)))
     return (
         [abs(mine - theirs) for mine, theirs in zip_longest(*versions, fillvalue=0)],
+        sum(len(set(both)) for both in zip(*kinds, strict=True)),
         len(set(one.target.split("-")) ^ set(other.target.split("-"))),
         len(set(one.toolchain.split("-")) ^ set(other.toolchain.split("-"))),
         one.exceptions != other.exceptions,

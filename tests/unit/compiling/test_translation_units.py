@@ -333,6 +333,10 @@ def test_unknown_variant_has_no_index() -> None:
         ("1.24.4", "linux-x64", "1.21.0-linux-x64"),
         ("1.24.4", "linux-arm64-musl", "1.21.0-linux-arm64-musl"),
         ("1.21.0", "android-arm64-v8a", "1.21.0-linux-arm64"),
+        ("1.21.0", "android-armeabi-v7a", "1.21.0-linux-armhf"),
+        ("1.21.0", "android-x86_64", "1.21.0-linux-x64"),
+        ("1.21.0", "ios-arm64", "1.21.0-macos-arm64"),
+        ("1.21.0", "ios-simulator-x86_64", "1.21.0-macos-x86_64"),
     ],
 )
 def test_the_nearest_index_is_of_the_next_version_and_target(version: str, target: str, expected: str) -> None:

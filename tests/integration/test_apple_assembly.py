@@ -7,12 +7,15 @@ from typing import Final
 
 import pytest
 
+from android_root import SUITE
 from apple_packages import apple_inputs, unzipped
 from apple_slices import RECORDED, TRIPLES, compile_slice, link_slices
+from ortrim.base.cache import cache_folder, publish_folder
 from ortrim.base.command import run
 from ortrim.base.console import Console
 from ortrim.base.scripts import packages_folder
 from ortrim.binaries.macho import macho_of
+from ortrim.binaries.objects import object_symbols
 from ortrim.binaries.xcframework import read_xcframework
 from ortrim.buildspec.buildspec import AppleSpec
 from ortrim.cli.options import request_from
@@ -20,6 +23,7 @@ from ortrim.pins.shipped import tool_requirements
 from ortrim.planning.planned import planned_for
 from ortrim.platforms.apple.framework import OBJECTIVE_C, AppleInputs
 from ortrim.platforms.apple.package import ApplePackage, make_apple_package
+from ortrim.sources.debian import DebianPackage, PackageRequest, fetch_packages
 
 pytestmark = [pytest.mark.network]
 
@@ -36,6 +40,26 @@ IN_CXX: Final = """
 #error the header of the provider was not found
 #endif
 const OrtApi *api() { return &Ort::GetApi(); }
+"""
+IN_OBJECTIVE_C: Final = """
+#import <Foundation/Foundation.h>
+#import "onnxruntime.h"
+NSDictionary *run(NSString *path, NSMutableData *data, NSError **error) {
+  ORTEnv *environment = [[ORTEnv alloc] initWithLoggingLevel:ORTLoggingLevelWarning error:error];
+  ORTSessionOptions *options = [[ORTSessionOptions alloc] initWithError:error];
+  ORTSession *session = [[ORTSession alloc] initWithEnv:environment
+                                              modelPath:path
+                                         sessionOptions:options
+                                                  error:error];
+  ORTValue *value = [[ORTValue alloc] initWithTensorData:data
+                                             elementType:ORTTensorElementDataTypeFloat
+                                                   shape:@[ @1, @576 ]
+                                                   error:error];
+  return [session runWithInputs:@{@"input" : value}
+                    outputNames:[NSSet setWithObject:@"output"]
+                     runOptions:nil
+                          error:error];
+}
 """
 
 DOCUMENT: Final = Path(__file__).parents[2] / "docs" / "start" / "apple.md"
@@ -130,6 +154,46 @@ def test_clang_finds_the_headers_as_apps_do(
         (tmp_path / name).write_text(text)
         done = run((zig, *command, *options, name), cwd=tmp_path)
         assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.needs("apt-get", "dpkg-deb")
+def test_an_app_compiles_the_objective_c_api(package: ApplePackage, zig: Path, tmp_path: Path) -> None:
+    """With automatic reference counting, as Apple's apps do; GNUstep's headers stand in for those of Foundation."""
+    folder = unzipped(package.xcframework, tmp_path)
+    frameworks = folder / "onnxruntime.xcframework" / "macos-arm64_x86_64"
+    for name in ("encoding.h", "NSObject.h"):  # GNUstep asks for the one, and declares what stands in the other
+        (tmp_path / "objc").mkdir(exist_ok=True)
+        (tmp_path / "objc" / name).touch()
+    options = ("-target", "aarch64-macos.13.3", "-F", str(frameworks), "-fobjc-arc", "-fblocks", "-DNS_SWIFT_NAME(x)=")
+    include = ("-I", str(tmp_path), "-isystem", str(gnustep_headers()), "-I", str(folder / OBJECTIVE_C / "include"))
+    (tmp_path / "app.m").write_text(IN_OBJECTIVE_C)
+    sources = sorted((folder / OBJECTIVE_C).glob("*.mm"))
+    assert len(sources) > 5
+    undefined: set[str] = set()
+    for source in (*sources, tmp_path / "app.m"):
+        language = ("c++", "-std=c++17", "-DSPM_BUILD") if source.suffix == ".mm" else ("cc",)
+        done = run((zig, *language, *options, *include, "-c", source, "-o", "a.o"), cwd=tmp_path)
+        assert done.returncode == 0, done.stderr
+        symbols = object_symbols((tmp_path / "a.o").read_bytes())
+        undefined |= {name for name, defined in symbols if not defined}
+    with_coreml = {"OrtGetApiBase", "OrtSessionOptionsAppendExecutionProvider_CoreML"}
+    assert {name for name in undefined if name.startswith("Ort")} == with_coreml
+    assert {"objc_msgSend", "OBJC_CLASS_$_NSError", "OBJC_CLASS_$_ORTSession"} <= undefined
+
+
+def gnustep_headers() -> Path:
+    """Return the folder of GNUstep's headers, out of Debian's package; made when the cache has none."""
+    folder = cache_folder("test-roots") / f"{SUITE}-gnustep"
+
+    def fill(made: Path) -> None:
+        def accept(_package: DebianPackage, file: Path) -> None:
+            done = run(("dpkg-deb", "--extract", file, made))
+            assert done.returncode == 0, done.stderr
+
+        fetch_packages(PackageRequest(names=("libgnustep-base-dev",), suite=SUITE, architecture="amd64"), accept)
+
+    publish_folder(folder, fill)
+    return next(folder.rglob("Foundation.h")).parents[1]
 
 
 def test_a_static_framework_holds_the_archive(zig: Path, tmp_path: Path) -> None:

@@ -44,7 +44,7 @@ def compared(mlas: Path, kernels: Path, folder: Path) -> tuple[int, str]:
 
 
 def test_outputs_are_those_of_float64(mlas: Path, tmp_path: Path) -> None:
-    """Of every kind of convolution and pooling, with paddings, strides, dilations, groups, biases, sums and ReLU."""
+    """Of every kind of convolution, pooling and reorders, with paddings, strides, dilations, groups, sums and ReLU."""
     assert compared(mlas, shipped_folder("cmake"), tmp_path) == (0, f"{COMPARED} of each kind are the same\n")
 
 
@@ -58,6 +58,7 @@ def test_outputs_are_those_of_float64(mlas: Path, tmp_path: Path) -> None:
         ("|| done + wide > end", ""),
         ("ORTRIM_BLOCK(n, second, c, d, lane, at)", "ORTRIM_BLOCK(n, filter, c, d, lane, at)"),
         ("Kind == MlasAveragePoolingIncludePad ? size : inside", "size"),
+        ("std::min(pixel, size - kBlock)", "pixel"),
     ],
 )
 def test_a_wrong_kernel_is_seen(mlas: Path, tmp_path: Path, right: str, wrong: str) -> None:

@@ -2,8 +2,8 @@
 //
 // The models are those that x64 runs. `snchwc.cpp` splits the work into rows and asks the processor's table for kernels
 // on x64 and LoongArch alone; here it is compiled with a table of these ones. A block of channels takes two vectors. A
-// weight is multiplied by one lane of a vector of inputs, so that no value is broadcast, and all sums of up to six pixels
-// of two filters' blocks stay in registers. Upstream: core/mlas/lib/{mlasi.h,snchwc.cpp}.
+// weight is multiplied by one lane of a vector of inputs, so that no value is broadcast, and all sums of up to six
+// pixels of two filters' blocks stay in registers. Upstream: core/mlas/lib/{mlasi.h,reorder.cpp,snchwc.cpp}.
 #include <arm_neon.h>
 
 #include "mlasi.h"
@@ -108,14 +108,17 @@ struct Sums {
   [[gnu::always_inline]] explicit Sums(const Row& row) {
     const float *output = row.output, *bias = row.flags & kBias ? row.bias : kZeros;
     const size_t apart = row.output_stride;
-    ORTRIM_UNROLLED (int v = 0; v < 2 * Blocks; v++) {
-      const Vector start = vld1q_f32(bias + 4 * v);
-      ORTRIM_UNROLLED (int p = 0; p < Pixels; p++) of[v][p] = start;
-    }
     if (row.flags & kAccumulate) {
       ORTRIM_UNROLLED (int v = 0; v < 2 * Blocks; v++)
         ORTRIM_UNROLLED (int p = 0; p < Pixels; p++)
-          of[v][p] = vaddq_f32(of[v][p], vld1q_f32(Advance(output, v / 2 * apart) + kBlock * p + v % 2 * 4));
+          of[v][p] = vld1q_f32(Advance(output, v / 2 * apart) + kBlock * p + v % 2 * 4);
+      if (row.flags & kBias) {
+        ORTRIM_UNROLLED (int v = 0; v < 2 * Blocks; v++)
+          ORTRIM_UNROLLED (int p = 0; p < Pixels; p++) of[v][p] = vaddq_f32(of[v][p], vld1q_f32(bias + 4 * v));
+      }
+    } else {
+      ORTRIM_UNROLLED (int v = 0; v < 2 * Blocks; v++)
+        ORTRIM_UNROLLED (int p = 0; p < Pixels; p++) of[v][p] = vld1q_f32(bias + 4 * v);
     }
   }
 
@@ -188,7 +191,8 @@ struct Plane {
         ORTRIM_UNROLLED (int p = 0; p < Pixels; p++) {
           const float* pixel = Advance(input, p * row.stride);
           const float value = !Padded || IsInside(pixel, base, row.input_width) ? *pixel : 0;
-          ORTRIM_UNROLLED (int v = 0; v < 2 * Blocks; v++) sums.of[v][p] = vfmaq_n_f32(sums.of[v][p], weights[v], value);
+          ORTRIM_UNROLLED (int v = 0; v < 2 * Blocks; v++)
+            sums.of[v][p] = vfmaq_n_f32(sums.of[v][p], weights[v], value);
         }
         input = Advance(input, row.dilation);
         filter += kBlock;
@@ -363,3 +367,67 @@ constexpr struct {
 #define MLAS_TARGET_LARCH64
 #define GetMlasPlatform() kKernels
 #include "snchwc.cpp"
+
+// MLAS's own reorders take four channels of four pixels at a time; they are left what is no multiple of eight.
+#define MlasReorderInputNchw ReorderInputOfMlas
+#define MlasReorderOutputNchw ReorderOutputOfMlas
+void MLASCALL ReorderInputOfMlas(const float*, float*, size_t, size_t);
+void MLASCALL ReorderOutputOfMlas(const int64_t*, const float*, float*, MLAS_THREADPOOL*);
+#include "reorder.cpp"
+#undef MlasReorderInputNchw
+#undef MlasReorderOutputNchw
+
+namespace {
+
+constexpr size_t kLittle = 16384;  // values that are not worth a second thread
+
+// Transposes eight rows of eight values, which lie `from_apart` and `to_apart` values apart.
+void Transpose(const float* from, size_t from_apart, float* to, size_t to_apart) {
+  Vector rows[kBlock][2];
+  ORTRIM_UNROLLED (size_t y = 0; y < kBlock; y++)
+    ORTRIM_UNROLLED (size_t x = 0; x < 2; x++) rows[y][x] = vld1q_f32(from + y * from_apart + 4 * x);
+  const auto pair = [](Vector a, Vector b, bool second) {
+    const float64x2_t first = vreinterpretq_f64_f32(a), other = vreinterpretq_f64_f32(b);
+    return vreinterpretq_f32_f64(second ? vtrn2q_f64(first, other) : vtrn1q_f64(first, other));
+  };
+  ORTRIM_UNROLLED (size_t x = 0; x < 2; x++) {
+    ORTRIM_UNROLLED (size_t y = 0; y < kBlock; y += 4) {
+      const Vector even = vtrn1q_f32(rows[y][x], rows[y + 1][x]), odd = vtrn2q_f32(rows[y][x], rows[y + 1][x]);
+      const Vector below = vtrn1q_f32(rows[y + 2][x], rows[y + 3][x]);
+      const Vector last = vtrn2q_f32(rows[y + 2][x], rows[y + 3][x]);
+      rows[y][x] = pair(even, below, false);
+      rows[y + 1][x] = pair(odd, last, false);
+      rows[y + 2][x] = pair(even, below, true);
+      rows[y + 3][x] = pair(odd, last, true);
+    }
+  }
+  ORTRIM_UNROLLED (size_t y = 0; y < kBlock; y++)
+    ORTRIM_UNROLLED (size_t x = 0; x < 2; x++) vst1q_f32(to + y * to_apart + 4 * x, rows[4 * x + y % 4][y / 4]);
+}
+
+// Calls back with where eight pixels begin, for all of `size`; the last ones may be some of those before.
+template <typename Call>
+void ForEachEight(size_t size, Call call) {
+  for (size_t pixel = 0; pixel < size; pixel += kBlock) call(std::min(pixel, size - kBlock));
+}
+
+}  // namespace
+
+void MLASCALL MlasReorderInputNchw(const float* planes, float* blocks, size_t channels, size_t size) {
+  for (; size >= kBlock && channels >= kBlock; channels -= kBlock) {
+    ForEachEight(size, [=](size_t pixel) { Transpose(planes + pixel, size, blocks + kBlock * pixel, kBlock); });
+    planes += kBlock * size;
+    blocks += kBlock * size;
+  }
+  if (channels != 0) ReorderInputOfMlas(planes, blocks, channels, size);
+}
+
+void MLASCALL MlasReorderOutputNchw(const int64_t* shape, const float* blocks, float* planes, MLAS_THREADPOOL* pool) {
+  const size_t channels = shape[0] * shape[1], size = shape[2] * shape[3];
+  if (size < kBlock || shape[1] % kBlock != 0) return ReorderOutputOfMlas(shape, blocks, planes, pool);
+  MlasTrySimpleParallel(channels * size < kLittle ? nullptr : pool, channels / kBlock, [=](ptrdiff_t block) {
+    const float* from = blocks + block * kBlock * size;
+    float* to = planes + block * kBlock * size;
+    ForEachEight(size, [=](size_t pixel) { Transpose(from + kBlock * pixel, kBlock, to + pixel, size); });
+  });
+}

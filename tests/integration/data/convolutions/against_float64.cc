@@ -1,5 +1,6 @@
-// Runs random convolutions and pooling by neon_convolutions.cc, as ONNX Runtime's operators call MLAS, and computes the
-// same in float64. Prints how many of each kind were compared; or the first that differs by more than rounding does.
+// Runs random convolutions, pooling and reorders of neon_convolutions.cc, as ONNX Runtime's operators call MLAS, and
+// computes the same in float64. Prints how many of each kind were compared; or the first that differs by more than
+// rounding does.
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -74,8 +75,9 @@ std::vector<float> Blocked(const std::vector<float>& planes, int64_t channels, s
 std::vector<float> Filters(const std::vector<float>& filters, int64_t inputs, size_t area) {
   std::vector<float> blocks(filters.size());
   for (size_t i = 0; i < filters.size(); i++) {
-    const size_t place = i % area, in = i / area % inputs, out = i / area / inputs, lanes = inputs % kBlock ? 1 : kBlock;
-    blocks[((((out / kBlock * inputs + in) / lanes * area + place) * lanes + in % lanes) * kBlock) + out % kBlock] = filters[i];
+    const size_t place = i % area, in = i / area % inputs, out = i / area / inputs;
+    const size_t lanes = inputs % kBlock ? 1 : kBlock, block = (out / kBlock * inputs + in) / lanes;
+    blocks[((block * area + place) * lanes + in % lanes) * kBlock + out % kBlock] = filters[i];
   }
   return blocks;
 }
@@ -109,8 +111,9 @@ bool Compare(Kind kind) {
   if (kind == kPooling)
     MlasNchwcPool(pool, from, kernel, dilation, padding, stride, to, laid_out.data(), output.data(), nullptr);
   else
-    MlasNchwcConv(from, kernel, dilation, padding, stride, to, s.groups, laid_out.data(), Filters(filter, inputs, area).data(),
-                  biased ? bias.data() : nullptr, output.data(), &activation, !adds, nullptr);
+    MlasNchwcConv(from, kernel, dilation, padding, stride, to, s.groups, laid_out.data(),
+                  Filters(filter, inputs, area).data(), biased ? bias.data() : nullptr, output.data(), &activation,
+                  !adds, nullptr);
 
   const double least = kind == kPooling ? 1e-5 : 3e-7 * (inputs * area + 4);
   for (size_t i = 0; i < before.size(); i++) {
@@ -126,8 +129,10 @@ bool Compare(Kind kind) {
     });
     if (relu) wanted = std::max(wanted, 0.0);
     if (kind == kPooling && inside == 0) continue;  // what MLAS says of a window in the padding, nothing rests on
-    if (kind == kPooling) wanted = pool == MlasMaximumPooling ? largest : sum / (pool == MlasAveragePoolingIncludePad ? area : inside);
-    const double got = output[((n * s.out / kBlock + channel / kBlock) * rows * columns + row * columns + column) * kBlock + channel % kBlock];
+    const double mean = sum / (pool == MlasAveragePoolingIncludePad ? area : inside);
+    if (kind == kPooling) wanted = pool == MlasMaximumPooling ? largest : mean;
+    const int64_t block = n * s.out / kBlock + channel / kBlock, pixel = row * columns + column;
+    const double got = output[(block * rows * columns + pixel) * kBlock + channel % kBlock];
     if (std::fabs(got - wanted) <= least) continue;
     std::printf("%s differs: %g is not %g; %lld to %lld channels in %lld groups, %lld x %lld, kernel %lld x %lld\n",
                 kNames[kind], got, wanted, (long long)s.in, (long long)s.out, (long long)s.groups, (long long)s.y.size,
@@ -137,13 +142,36 @@ bool Compare(Kind kind) {
   return true;
 }
 
+// Whether planes of channels become blocks and planes again, also where no block or tile divides them.
+bool CompareReorders() {
+  const size_t images = Some(1, 2), channels = 4 * Some(1, 10), area = Some(1, 60);
+  const size_t blocks = (channels + kBlock - 1) / kBlock;
+  const auto planes = Values(images * channels * area);
+  std::vector<float> laid_out(images * blocks * kBlock * area), again(planes.size());
+  for (size_t image = 0; image < images; image++) {
+    const float* from = planes.data() + image * channels * area;
+    float* to = laid_out.data() + image * blocks * kBlock * area;
+    MlasReorderInputNchw(from, to, channels, area);
+    for (size_t i = 0; i < channels * area; i++)
+      if (to[(i / area / kBlock * area + i % area) * kBlock + i / area % kBlock] != from[i]) return false;
+  }
+  const int64_t shape[] = {static_cast<int64_t>(images), static_cast<int64_t>(channels), 1, static_cast<int64_t>(area)};
+  MlasReorderOutputNchw(shape, laid_out.data(), again.data(), nullptr);
+  return again == planes;
+}
+
 }  // namespace
 
 int main(int, char** words) {
   const int wanted = std::atoi(words[1]);
-  for (int done = 0; done < wanted; done++)
+  for (int done = 0; done < wanted; done++) {
     for (int kind = 0; kind < kKinds; kind++)
       if (!Compare(static_cast<Kind>(kind))) return 1;
+    if (!CompareReorders()) {
+      std::printf("a reorder differs\n");
+      return 1;
+    }
+  }
   std::printf("%d of each kind are the same\n", wanted);
   return 0;
 }

@@ -57,7 +57,7 @@ def test_outputs_are_those_of_float64(mlas: Path, tmp_path: Path) -> None:
         ("done < left ||", ""),
         ("|| done + wide > end", ""),
         ("ORTRIM_BLOCK(n, second, c, d, lane, at)", "ORTRIM_BLOCK(n, filter, c, d, lane, at)"),
-        ("Kind == MlasAveragePoolingIncludePad ? size : inside", "size"),
+        ("IncludePad ? size : inside", "IncludePad ? inside : size"),
         ("std::min(pixel, size - kBlock)", "pixel"),
     ],
 )

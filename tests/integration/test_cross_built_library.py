@@ -132,7 +132,8 @@ def test_a_simulators_library_is_the_phones(tmp_path: Path) -> None:
     """Compiled for a simulator, an object differs from the phone's in its platform alone; the library of it runs."""
     (tmp_path / "one").mkdir()
     (tmp_path / "two").mkdir()
-    phone, simulator = linked("ios-arm64", tmp_path / "one"), linked("ios-simulator-arm64", tmp_path / "two")
+    phone = linked("ios-arm64", tmp_path / "one", "15.1")
+    simulator = linked("ios-simulator-arm64", tmp_path / "two", "15.1")
     for name in ("library.o", "new.o"):
         theirs, own = ((paths.configured / name).read_bytes() for _, paths in (phone, simulator))
         (place,) = (place for kind, place in load_commands(own) if kind == LC_BUILD_VERSION)
@@ -208,8 +209,8 @@ def static_library(job: BuildJob, paths: JobPaths, folder: Path, order: int) -> 
     return (paths.build / ARCHIVE).rename(folder / "library.a")
 
 
-def linked(target: str, folder: Path) -> tuple[BuildJob, JobPaths]:
-    toolchain = zig_apple_toolchain(TARGETS[target], "13.3", "0.17.0")
+def linked(target: str, folder: Path, minimum: str = "13.3") -> tuple[BuildJob, JobPaths]:
+    toolchain = zig_apple_toolchain(TARGETS[target], minimum, "0.17.0")
     job = sample_plan(target, toolchain=toolchain).targets[0].job
     tools = packages_folder("tools", tool_requirements())
     hooks = shipped_folder("cmake")

@@ -42,15 +42,15 @@ bool IsInside(const float* pixel, const float* base, size_t width) {
   return reinterpret_cast<uintptr_t>(pixel) - reinterpret_cast<uintptr_t>(base) < width;
 }
 
-// The products of four channels in assembly: the compiler would load all weights first, and have no registers for sums.
+// The products of eight channels in assembly: the compiler would load all weights first, and lack registers for sums.
 // `a` to `d` are the sums of two blocks' halves, `x` the pixels; a numbered macro is for as many pixels.
-#define ORTRIM_LOAD(i) "ldr %q[x" #i "], [%[input], %[o" #i "]]\n"
-#define ORTRIM_LOAD_1 ORTRIM_LOAD(0)
-#define ORTRIM_LOAD_2 ORTRIM_LOAD_1 ORTRIM_LOAD(1)
-#define ORTRIM_LOAD_3 ORTRIM_LOAD_2 ORTRIM_LOAD(2)
-#define ORTRIM_LOAD_4 ORTRIM_LOAD_3 ORTRIM_LOAD(3)
-#define ORTRIM_LOAD_5 ORTRIM_LOAD_4 ORTRIM_LOAD(4)
-#define ORTRIM_LOAD_6 ORTRIM_LOAD_5 ORTRIM_LOAD(5)
+#define ORTRIM_LOAD(half, i) "ldr %q[x" #i "], [%[" #half "], %[o" #i "]]\n"
+#define ORTRIM_LOAD_1(half) ORTRIM_LOAD(half, 0)
+#define ORTRIM_LOAD_2(half) ORTRIM_LOAD_1(half) ORTRIM_LOAD(half, 1)
+#define ORTRIM_LOAD_3(half) ORTRIM_LOAD_2(half) ORTRIM_LOAD(half, 2)
+#define ORTRIM_LOAD_4(half) ORTRIM_LOAD_3(half) ORTRIM_LOAD(half, 3)
+#define ORTRIM_LOAD_5(half) ORTRIM_LOAD_4(half) ORTRIM_LOAD(half, 4)
+#define ORTRIM_LOAD_6(half) ORTRIM_LOAD_5(half) ORTRIM_LOAD(half, 5)
 #define ORTRIM_FMLA(sum, w, lane, i) "fmla %[" #sum #i "].4s, %[" #w "].4s, %[x" #i "].s[" #lane "]\n"
 #define ORTRIM_FMLA_1(sum, w, lane) ORTRIM_FMLA(sum, w, lane, 0)
 #define ORTRIM_FMLA_2(sum, w, lane) ORTRIM_FMLA_1(sum, w, lane) ORTRIM_FMLA(sum, w, lane, 1)
@@ -80,16 +80,21 @@ bool IsInside(const float* pixel, const float* base, size_t width) {
 #define ORTRIM_AT_4 ORTRIM_AT_3, [o3] "r"(offsets[3])
 #define ORTRIM_AT_5 ORTRIM_AT_4, [o4] "r"(offsets[4])
 #define ORTRIM_AT_6 ORTRIM_AT_5, [o5] "r"(offsets[5])
-#define ORTRIM_ADD_ONE(n)                                                                                           \
-  __asm__ volatile(ORTRIM_LOAD_##n ORTRIM_ONE(n, 0, 0) ORTRIM_ONE(n, 1, 32) ORTRIM_ONE(n, 2, 64) ORTRIM_ONE(n, 3, 96) \
-                   : ORTRIM_OUT_##n(a, 0), ORTRIM_OUT_##n(b, 1), ORTRIM_NEW_##n, [low] "=&w"(low), [high] "=&w"(high) \
-                   : ORTRIM_AT_##n, [input] "r"(input), [filter] "r"(filter)                                        \
+#define ORTRIM_EIGHT(add, n)                                                                                   \
+  ORTRIM_LOAD_##n(input) add(n, 0, 0) add(n, 1, 32) add(n, 2, 64) add(n, 3, 96)                                \
+  ORTRIM_LOAD_##n(half) add(n, 0, 128) add(n, 1, 160) add(n, 2, 192) add(n, 3, 224)
+#define ORTRIM_ADD_ONE(n)                                                                                      \
+  __asm__ volatile(ORTRIM_EIGHT(ORTRIM_ONE, n)                                                                 \
+                   : ORTRIM_OUT_##n(a, 0), ORTRIM_OUT_##n(b, 1), ORTRIM_NEW_##n, [low] "=&w"(low),             \
+                     [high] "=&w"(high)                                                                        \
+                   : ORTRIM_AT_##n, [input] "r"(input), [half] "r"(input + 4), [filter] "r"(filter)            \
                    : "memory");
-#define ORTRIM_ADD_TWO(n)                                                                                           \
-  __asm__ volatile(ORTRIM_LOAD_##n ORTRIM_TWO(n, 0, 0) ORTRIM_TWO(n, 1, 32) ORTRIM_TWO(n, 2, 64) ORTRIM_TWO(n, 3, 96) \
-                   : ORTRIM_OUT_##n(a, 0), ORTRIM_OUT_##n(b, 1), ORTRIM_OUT_##n(c, 2), ORTRIM_OUT_##n(d, 3),        \
-                     ORTRIM_NEW_##n, [low] "=&w"(low), [high] "=&w"(high)                                           \
-                   : ORTRIM_AT_##n, [input] "r"(input), [filter] "r"(filter), [second] "r"(second)                  \
+#define ORTRIM_ADD_TWO(n)                                                                                      \
+  __asm__ volatile(ORTRIM_EIGHT(ORTRIM_TWO, n)                                                                 \
+                   : ORTRIM_OUT_##n(a, 0), ORTRIM_OUT_##n(b, 1), ORTRIM_OUT_##n(c, 2), ORTRIM_OUT_##n(d, 3),   \
+                     ORTRIM_NEW_##n, [low] "=&w"(low), [high] "=&w"(high)                                      \
+                   : ORTRIM_AT_##n, [input] "r"(input), [half] "r"(input + 4), [filter] "r"(filter),           \
+                     [second] "r"(second)                                                                      \
                    : "memory");
 #define ORTRIM_PIXELS(add)                          \
   if constexpr (Pixels == 1) { add(1) }             \
@@ -132,7 +137,7 @@ struct Sums {
         vst1q_f32(Advance(output, v / 2 * apart) + kBlock * p + v % 2 * 4, of[v][p]);
   }
 
-  // Adds the products of four channels of each pixel, which lie `offsets` bytes from the input, with their weights.
+  // Adds the products of eight channels of each pixel, which lie `offsets` bytes from the input, with their weights.
   [[gnu::always_inline]] void Add(const float* input, const size_t (&offsets)[Pixels], const float* filter,
                                   const float* second) {
     Vector values[Pixels], low, high;
@@ -144,7 +149,7 @@ struct Sums {
   }
 };
 
-// Kernels of any size over blocks of channels. A pointwise convolution is one whose rows are the blocks.
+// Kernels of any size over blocks of channels. A pointwise convolution is one whose pixels are the blocks.
 struct Blocked {
   template <int Blocks, int Pixels, bool Padded>
   [[gnu::noinline]] static void Compute(const Row& row) {
@@ -165,7 +170,6 @@ struct Blocked {
           }
         }
         sums.Add(input, offsets, filter, second);
-        sums.Add(input + 4, offsets, filter + 4 * kBlock, second + 4 * kBlock);
         input = Advance(input, dilation);
         filter += kBlock * kBlock;
         second += kBlock * kBlock;
@@ -302,7 +306,7 @@ void MLASCALL Convolve(const float* input, const float* filter, float* output, s
 void MLASCALL ConvolvePointwise(const float* input, const float* filter, float* output, size_t stride, size_t channels,
                                 size_t filters, size_t input_stride, size_t filter_stride, size_t output_stride,
                                 size_t count, const float* bias, unsigned flags) {
-  const Row row{input, filter, output, stride, 0, input_stride, filter_stride, output_stride, channels, 1,
+  const Row row{input, filter, output, stride, input_stride, 0, filter_stride, output_stride, 1, channels,
                 input, 0, 0, bias, flags};
   RunFilters<Blocked>(row, filters, 0, count, 0);
 }

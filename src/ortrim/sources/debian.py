@@ -178,6 +178,9 @@ def not_delivered(names: str, suite: str, reasons: list[str]) -> SourcesError:
     return SourcesError("apt-failed", what, where=suite, why=why[:2000], hint=hint)
 
 
+APT_WORDS: Final = {"debian-source": ("source", "--download-only", "--tar-only"), "debian-binary": ("download",)}
+
+
 def fetch_debian(components: Sequence[ComponentPin], suite: str, accept: Callable[[ComponentPin, Path], None]) -> None:
     """Fetch `components` from `suite` and hand each file over to `accept`, which checks and keeps it.
 
@@ -188,15 +191,17 @@ def fetch_debian(components: Sequence[ComponentPin], suite: str, accept: Callabl
         for mirror in mirrors:
             options = prepare_apt(folder, mirror, suite)
             reasons.append(complaints(run_apt(folder, "apt-get", options, "update")))
+            # All at once, since each call reads all lists; where one is not known, none comes.
+            for origin, words in APT_WORDS.items():
+                if names := [component.location for component in missing if component.origin == origin]:
+                    run_apt(folder, "apt-get", options, *words, *names)
             for component in tuple(missing):
-                is_binary = component.origin == "debian-binary"
-                words = ("download",) if is_binary else ("source", "--download-only", "--tar-only")
-                done = run_apt(folder, "apt-get", options, *words, component.location)
+                if not (folder / component.file).is_file():
+                    done = run_apt(folder, "apt-get", options, *APT_WORDS[component.origin], component.location)
+                    reasons.append(complaints(done))
                 if (folder / component.file).is_file():
                     accept(component, folder / component.file)
                     missing.remove(component)
-                else:
-                    reasons.append(complaints(done))
             if not missing:
                 return
     raise not_delivered(", ".join(component.file for component in missing), suite, reasons)

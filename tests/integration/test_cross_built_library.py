@@ -75,15 +75,24 @@ Message::~Message() { ++count; }
 std::string Message::name() const { return NAME; }
 extern "C" int plain_c(void) { return ORDER; }
 """
+DEAD: Final = """
+extern "C" int statvfs(const char *, void *);
+extern "C" __attribute__((visibility("hidden"))) int dead(void) { return statvfs("", nullptr); }
+"""
+"""Nothing calls it, and the stub of Apple's system library has not what it calls."""
 API: Final = """
 #include <sstream>
+#include <stdexcept>
 static std::map<int, std::string> table = {{1, "first"}, {ORDER, NAME}};
+static std::string found() {
+  try { return table.at(ORDER); } catch (const std::out_of_range &) { return "missing"; }
+}
 extern "C" __attribute__((visibility("default"))) const char *CALL(void) {
   static std::string answer;
   Message message;
   ++calls();
   std::ostringstream text;
-  text << message.name() << ' ' << Message::count << ' ' << calls() << ' ' << plain_c() << ' ' << table[ORDER];
+  text << message.name() << ' ' << Message::count << ' ' << calls() << ' ' << plain_c() << ' ' << found();
   answer = text.str();
   return answer.c_str();
 }
@@ -169,19 +178,25 @@ def test_abseils_time_zones_compile_without_apples_frameworks(target: str, tmp_p
 
 
 @pytest.mark.needs("qemu-aarch64-static")
-@pytest.mark.parametrize("target", ["macos-arm64", "macos-x86_64"])
+@pytest.mark.parametrize("target", ["ios-arm64", "macos-x86_64"])
 def test_static_libraries_clash_with_nothing(target: str, tmp_path: Path) -> None:
-    """Two of them and an app have classes, functions and a C++ library of the same names, and each calls its own."""
+    """Two of them and an app have classes, functions and a C++ library of the same names, and each calls its own.
+
+    What neither calls is in none, nor what that would import.
+    """
     job, paths = linked(target, tmp_path)
     one, two = (static_library(job, paths, tmp_path / name, order) for order, name in enumerate(("one", "two"), 1))
     for name, library in (("one", one), ("two", two)):
-        assert read_macho(library).images[0].exported == (f"from_{name}",)
+        (image,) = read_macho(library).images
+        assert image.exported == (f"from_{name}",)
+        assert not [each for each in image.undefined if each.startswith(("statvfs", "dead"))]
     (paths.configured / "app.cc").write_text(SHARED + VERSION + APP)
     words = ("-DORDER=9", '-DNAME="app"', "-Os", "-std=gnu++20", "-fno-exceptions", "-dynamiclib", "app.cc")
-    succeeded((str(paths.wrappers / "c++"), *words, str(one), str(two), "-o", "app.dylib"), job, paths)
     request = replace(fake_request(tmp_path, tmp_path, ""), library=paths.configured / "app.dylib")
-    error = run_refused(device_called("macho", target), request)
-    assert error.why.startswith("version one 1 1 1 first, two 2 1 2 two, app 7 9 has no API version ")
+    for linking in ("-Wl,-dead_strip", "-Wl,--no-gc-sections"):
+        succeeded((str(paths.wrappers / "c++"), *words, linking, str(one), str(two), "-o", "app.dylib"), job, paths)
+        error = run_refused(device_called("macho", target), request)
+        assert error.why.startswith("version one 1 1 1 first, two 2 1 2 two, app 7 9 has no API version ")
 
 
 def static_library(job: BuildJob, paths: JobPaths, folder: Path, order: int) -> Path:
@@ -191,12 +206,12 @@ def static_library(job: BuildJob, paths: JobPaths, folder: Path, order: int) -> 
     own.mkdir(parents=True, exist_ok=True)
     inner, archive = paths.build / "inner.o", paths.build / "libinner.a"
     (folder / "api.cc").write_text(SHARED + API)
-    (folder / "inner.cc").write_text(SHARED + VERSION)
+    (folder / "inner.cc").write_text(SHARED + VERSION + DEAD)
     compiler, library = str(paths.wrappers / "c++"), str(paths.build / job.expected_outputs[0])
     flags = (f"-DORDER={order}", f'-DNAME="{folder.name}"', f"-DCALL=from_{folder.name}", "-Os", "-std=gnu++20")
     archive.unlink(missing_ok=True)
     for words in (
-        (compiler, *flags, "-fno-exceptions", "-c", str(folder / "api.cc"), "-o", str(own / "api.o")),
+        (compiler, *flags, "-c", str(folder / "api.cc"), "-o", str(own / "api.o")),
         (compiler, *flags, "-fno-exceptions", "-c", str(folder / "inner.cc"), "-o", str(inner)),
         (str(paths.wrappers / "ar"), "rcs", str(archive), str(inner)),
         (compiler, "-dynamiclib", "-Os", "-Wl,-x", "-o", library, str(own / "api.o"), str(archive)),

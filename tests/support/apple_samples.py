@@ -38,6 +38,23 @@ __attribute__((section("__LLVM,__bitcode"), used)) static const char marker[1] =
 #endif
 int hidden_call(void) { return 2; }
 """
+HANDLERS: Final = """
+extern "C" unsigned long mach_absolute_time(void);
+extern "C" int statvfs(const char *, void *);
+struct Error { int code; };
+__attribute__((noinline)) static int thrown(int code) {
+  if (code) throw Error{code};
+  return 0;
+}
+extern "C" int dead(int code) {
+  try { return thrown(code) + statvfs("dead", nullptr); } catch (const Error &error) { return -error.code; }
+}
+static int started = (int)mach_absolute_time();
+extern "C" __attribute__((visibility("default"))) int OrtGetApiBase(int code) {
+  try { return thrown(code) + started; } catch (const Error &error) { return error.code; }
+}
+"""
+"""C++ whose calls have to be unwound, and a function that nothing calls."""
 OTHER: Final = '__attribute__((visibility("default"))) int other_call(void) { return 1; }\n'
 
 
@@ -51,6 +68,7 @@ class Sample:
     install_name: str = IOS
     object: bool = False
     needs_other: bool = False
+    source: str = "source.c"
 
 
 SIMULATOR: Final = "x86_64-ios.15.1-simulator"
@@ -62,6 +80,8 @@ SAMPLES: Final = (
     Sample(file="ios-arm64.o", target="aarch64-ios.15.1", object=True),
     Sample(file="debug.o", target="aarch64-ios.15.1", words=("-g", "-ffile-compilation-dir=."), object=True),
     Sample(file="bitcode.o", target="aarch64-ios.15.1", words=("-DBITCODE",), object=True),
+    Sample(file="handlers-arm64.o", target="aarch64-ios.15.1", object=True, source="handlers.cc"),
+    Sample(file="handlers-x86_64.o", target="x86_64-macos.13.4", object=True, source="handlers.cc"),
     Sample(file="extra.dylib", target=SIMULATOR, words=("-DEXTRA",)),
     Sample(file="no-entry.dylib", target=SIMULATOR, words=("-DNO_ENTRY",)),
     Sample(file="bitcode.dylib", target=SIMULATOR, words=("-DBITCODE",)),
@@ -80,12 +100,13 @@ def sample(file: str) -> bytes:
 def link_samples(zig: Path, folder: Path, work: Path) -> None:
     (work / "slice").mkdir()
     (work / "source.c").write_text(SOURCE)
+    (work / "handlers.cc").write_text(HANDLERS)
     (work / "other.c").write_text(OTHER)
     other = Sample(file="libother.dylib", target=SIMULATOR, install_name="/opt/homebrew/lib/libother.dylib")
     _zig(zig, other, work, ("other.c",))
     (folder / DEVICE).write_bytes(link_slice(zig, "ios-arm64", work / "slice", "-DCALL=(int)mach_absolute_time()"))
     for each in SAMPLES:
-        _zig(zig, each, work, (*each.words, "source.c", *(["libother.dylib"] if each.needs_other else [])))
+        _zig(zig, each, work, (*each.words, each.source, *(["libother.dylib"] if each.needs_other else [])))
         (work / each.file).replace(folder / each.file)
 
 

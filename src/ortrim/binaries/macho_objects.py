@@ -1,8 +1,8 @@
 """Mach-O objects of a static library whose names clash with none of an app: all but chosen ones are renamed.
 
 Apple's linker joins objects into one and makes names local (`ld -r` with a list of exports). zig 0.17's joins them,
-too, but keeps every copy of an inline function, and the code of ONNX Runtime crashes afterwards. So the objects stay as
-they are: what they define for each other gets a name of this library's own, which no app exports.
+too, but keeps every copy of an inline function, and the code of ONNX Runtime crashes afterwards. So the objects stay
+apart: what they define for each other gets a name of this library's own, which no app exports.
 
 Source of the format: Apple's mach-o/loader.h and mach-o/nlist.h.
 """
@@ -50,11 +50,16 @@ def with_own_names(objects: Sequence[bytes], names: Collection[str], suffix: str
     """
     with diagnosed(where):
         defined = set(chain.from_iterable(_names(each)[0] for each in objects))
-        if missing := sorted(set(names) - defined):
-            what = f"no object defines {', '.join(missing)}"
-            raise BinaryError("symbol-missing", what, where=where, hint="build again; if it fails again, report it")
+        require_defined(names, defined, where)
         own = {f"_{name}".encode() for name in defined - set(names)}
         return tuple(_renamed(each, own, suffix.encode()) for each in objects)
+
+
+def require_defined(names: Collection[str], defined: Collection[str], where: str) -> None:
+    """Refuse objects that do not define all names."""
+    if missing := sorted(set(names) - set(defined)):
+        what = f"no object defines {', '.join(missing)}"
+        raise BinaryError("symbol-missing", what, where=where, hint="build again; if it fails again, report it")
 
 
 def _names(data: bytes) -> tuple[set[str], set[str]]:

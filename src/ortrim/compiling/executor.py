@@ -1,5 +1,6 @@
 """The executor: upstream's own `build.py` on a kept tree, what follows it, the static library, and runners."""
 
+import hashlib
 import re
 import shutil
 import tempfile
@@ -11,10 +12,11 @@ from pathlib import Path
 from typing import Final
 
 from ortrim.base.cache import cache_folder, cached
-from ortrim.base.files import FULL_DISK, disk_full, require_space, sha256_of, storage_errors
+from ortrim.base.files import FULL_DISK, disk_full, require_space, storage_errors
 from ortrim.binaries.elf import read_library
 from ortrim.binaries.link_map import INTERNAL, read_link_map
 from ortrim.binaries.macho import read_macho
+from ortrim.binaries.macho_dead_code import without_dead_code
 from ortrim.binaries.macho_objects import needed_objects, with_own_names
 from ortrim.binaries.objects import archive_members, hide_symbols
 from ortrim.compiling import workspace
@@ -67,6 +69,7 @@ class Executor:
                     self.inputs.finish(job, paths)
                     if job.linkage == "static" and job.toolchain.kind == "zig":
                         write_static_library(job, paths, execution)
+                        self.inputs.finish(job, paths)
                     workspace.collect(job, paths, destination, self.log)
                     left_out = selective.mechanisms.remarks
                     use = selective.cache.use() if selective.cache else None
@@ -229,8 +232,8 @@ def write_static_library(job: BuildJob, paths: JobPaths, execution: ExecutionEnv
     It holds the C++ library, too, without the C library and the compiler's runtime, and shows the API alone.
     """
     with storage_errors(paths.build), tempfile.TemporaryDirectory(dir=paths.build) as name:
-        objects = (_elf_object if job.target.is_elf else _macho_objects)(job, paths, execution, Path(name))
         (paths.build / ARCHIVE).unlink(missing_ok=True)
+        objects = (_elf_object if job.target.is_elf else _macho_objects)(job, paths, execution, Path(name))
         _zig(job, paths, execution, "ar", "rcsD", str(paths.build / ARCHIVE), *map(str, objects))
 
 
@@ -248,9 +251,9 @@ def _elf_object(job: BuildJob, paths: JobPaths, execution: ExecutionEnvironment,
 
 
 def _macho_objects(job: BuildJob, paths: JobPaths, execution: ExecutionEnvironment, folder: Path) -> tuple[Path, ...]:
-    """Write the library's own objects, and what they need of the build's static libraries: zig's linker has no map.
+    """Write what the API needs of the library's own objects and the build's static libraries: zig's linker has no map.
 
-    Dead code is left to the linker of the app, which knows what the app calls.
+    Of these the shared library is linked anew, by a compiler of C: what is verified is what an app gets.
     """
     library = paths.build / job.expected_outputs[0]
     (image,) = read_macho(library).images
@@ -258,11 +261,13 @@ def _macho_objects(job: BuildJob, paths: JobPaths, execution: ExecutionEnvironme
     archives = (*sorted(paths.build.rglob("*.a")), *_runtime_libraries(job, paths, execution, own))
     roots = tuple(path.read_bytes() for path in own)
     needed = needed_objects(roots, (content for path in archives for _, content in archive_members(path)))
-    suffix = f".{sha256_of(library)[:12]}"
-    renamed = with_own_names((*roots, *needed), image.exported, suffix, job.target.identifier)
-    files = tuple(folder / f"{number:03}.o" for number in range(len(renamed)))
-    for path, content in zip(files, renamed, strict=True):
+    live = without_dead_code((*roots, *needed), image.exported, job.target.identifier)
+    suffix = f".{hashlib.sha256(b''.join(live)).hexdigest()[:12]}"
+    files = tuple(folder / f"{number:03}.o" for number in range(len(live)))
+    for path, content in zip(files, with_own_names(live, image.exported, suffix, job.target.identifier), strict=True):
         path.write_bytes(content)
+    named = f"-Wl,-x,-install_name,{image.install_name}"
+    _link(job, paths, execution, "cc", "-dynamiclib", "-Os", named, "-o", str(library), *map(str, files))
     return files
 
 
@@ -272,11 +277,15 @@ def _runtime_libraries(
     """Return zig's C++ library, which it names when it links, unless the build has one of its own."""
     if job.build_options.libcxx_no_exceptions:
         return ()
-    words = ("-Os", "-dynamiclib", "-v", "-Wl,-undefined,dynamic_lookup")  # zig's library is small or for debuggers
+    # zig's library is either small or for debuggers.
+    words = ("c++", "-Os", "-dynamiclib", "-v", "-Wl,-undefined,dynamic_lookup")
     with tempfile.TemporaryDirectory(dir=paths.build) as folder:
         lines = _link(job, paths, execution, *words, "-o", str(Path(folder, "linked")), *map(str, own))
     linking = next((line for line in reversed(lines) if line.startswith("zig ld ")), "")
-    found = tuple(path for path in map(Path, linking.split()) if path.name in CXX_LIBRARIES and path.is_file())
+    starts = [match.end() for match in re.finditer(" (?=/)", linking)]  # of a path, in which there may be spaces, too
+    ends = [match.end() for match in re.finditer("|".join(map(re.escape, CXX_LIBRARIES)), linking)]
+    named = (Path(linking[start:end]) for end in ends for start in starts if start < end)
+    found = tuple(path for path in named if path.is_file())
     if len(found) != len(CXX_LIBRARIES):
         what = "the static library cannot be made: zig does not say where its C++ library is"
         raise BuildError("build-failed", what, where=job.target.identifier, why=linking or "it printed no link")
@@ -302,9 +311,11 @@ def _zig(job: BuildJob, paths: JobPaths, execution: ExecutionEnvironment, *argum
     _run(job, paths, execution, (str(paths.tools / "ziglang" / "zig"), *arguments), arguments[0])
 
 
-def _link(job: BuildJob, paths: JobPaths, execution: ExecutionEnvironment, *arguments: str) -> Sequence[str]:
+def _link(
+    job: BuildJob, paths: JobPaths, execution: ExecutionEnvironment, compiler: str, *arguments: str
+) -> Sequence[str]:
     """Link for the job's target, and return what the toolchain printed."""
-    return _run(job, paths, execution, (str(paths.wrappers / "c++"), *arguments), "c++")
+    return _run(job, paths, execution, (str(paths.wrappers / compiler), *arguments), compiler)
 
 
 def _run(

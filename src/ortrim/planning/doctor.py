@@ -210,7 +210,7 @@ def _xcrun(tool: str) -> str:
 
 
 APPLE_CHECKS: Final = (
-    ToolCheck("Xcode", "Apple's targets on a Mac, CoreML, static frameworks; elsewhere: --executor github", _xcode),
+    ToolCheck("Xcode", "Apple's targets on a Mac, CoreML; elsewhere: --executor github", _xcode),
     ToolCheck("simctl", "ios-simulator targets: verification on 'simctl' simulators", partial(_xcrun, "simctl")),
     ToolCheck("devicectl", "ios-arm64: verification on 'devicectl' phones", partial(_xcrun, "devicectl")),
 )

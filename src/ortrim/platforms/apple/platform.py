@@ -265,12 +265,7 @@ class Apple(Platform):
         return f"{kinds.DEVICECTL.form}, on a Mac"
 
     def _why_xcode(self, spec: BuildSpec, target: TargetSpec) -> str:
-        """Return why zig cannot compile a target, empty if it can.
-
-        Its static libraries are whole objects: for phones Apple wants reasons for what their dead code would import.
-        """
-        if self.linkage(spec, target) == "static" and not _is_mac(target.target):
-            return "a static framework for phones is joined with the linker of Xcode"
+        """Return why zig cannot compile a target, empty if it can."""
         return "CoreML is a framework of Apple's, which comes only with Xcode" if self.providers(spec, target) else ""
 
     def _xcodes_version(self, spec: BuildSpec, target: TargetSpec, asked: Compilation) -> str:

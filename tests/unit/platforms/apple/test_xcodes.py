@@ -145,31 +145,25 @@ def test_a_mac_compiles_in_no_container(stages: Stages, mac: Xcode) -> None:
     assert refused(stages, container=object()).code == "needs-mac"
 
 
-def test_static_frameworks_are_cross_built(stages: Stages) -> None:
+@pytest.mark.parametrize("target", OURS)
+def test_static_frameworks_are_cross_built(stages: Stages, target: str) -> None:
     """By the same key as on a Mac; what they are joined of is what the dynamic library is linked from."""
     body = '[apple]\nframework = "static"\n'
-    job = jobs(stages, "macos-arm64", body)["macos-arm64"]
+    job = jobs(stages, target, body)[target]
     assert (job.toolchain.kind, job.linkage) == ("zig", "static")
     assert [str(path) for path in job.expected_outputs] == ["MinSizeRel/libonnxruntime.dylib", "libonnxruntime.a"]
     assert not {"-lc++", "-framework"} & set(APPLE_SYSTEMS.runner_arguments(job))
 
 
-@pytest.mark.parametrize(
-    ("target", "body", "word"),
-    [
-        ("ios-arm64", 'linkage = "static"\n', "static framework"),
-        ("ios-arm64", 'apple = { framework = "static" }\n', "static framework"),
-        ("macos-arm64", 'apple = { providers = ["coreml"] }\n', "CoreML"),
-    ],
-)
-def test_what_cannot_be_cross_built_needs_a_mac(stages: Stages, target: str, body: str, word: str) -> None:
+@pytest.mark.parametrize("target", ["ios-arm64", "macos-arm64"])
+def test_what_cannot_be_cross_built_needs_a_mac(stages: Stages, target: str) -> None:
     """It is said why, before any work."""
     request = stages.request(target=target)
-    request.spec.write_text(body + request.spec.read_text())
+    request.spec.write_text('apple = { providers = ["coreml"] }\n' + request.spec.read_text())
     with pytest.raises(ToolError) as caught:
         planned_for(request, stages.console, to_run=True)
     assert caught.value.code == "needs-mac"
-    assert word in caught.value.why
+    assert "CoreML" in caught.value.why
     assert stages.ran == []
 
 

@@ -179,6 +179,14 @@ SOFTMAX: Final = f"{CORE}/contrib_ops/cpu/quantization/qlinear_softmax.cc"
 PROTOBUF: Final = "*/src/google/protobuf/**/*.cc"
 REFUSE_SPARSE: Final = "refuse_sparse.h"
 LARGEST_BYTE: Final = "largest_byte.h"
+DIRECT: Final = "direct_convolutions.h"
+CONVOLUTION: Final = f"{CORE}/core/providers/cpu/nn/conv.cc"
+MLAS_HEADER: Final = f"{CORE}/core/mlas/inc/mlas.h"
+CONVOLVED: Final = re.compile(
+    r"\bMlasConv\(\s*const MLAS_CONV_PARAMETERS\* Parameters,\s*const float\* Input,\s*const float\* Filter,"
+    r"\s*const float\* Bias,\s*float\* WorkingBuffer,\s*float\* Output,\s*MLAS_THREADPOOL\* ThreadPool\s*\);"
+)
+"""The function of MLAS's that `direct_convolutions.h` takes the place of."""
 ERRORS: Final = "messages.cc"
 TABLE: Final = "dead-kernel elimination"
 MESSAGES: Final = "unread messages"
@@ -194,6 +202,7 @@ COSTS: Final = {
     "where there is AVX-512, int8 and float32 GEMM are slower",
     REFUSE_SPARSE: "graph.cc reads a model's weights in another way; sparse tensors stay in the library",
     LARGEST_BYTE: "QLinearSoftmax's source is not found; it may take an eighth longer",
+    DIRECT: "conv.cc calls MLAS in another way; convolutions of few positions are slower",
     ERRORS: "upstream's macros for errors are not found as they were; the library is an eighth larger",
     C_API: "the table of C functions is not found; all of them stay in the library",
     TYPES: "no kernel includes upstream's type control; a change of types compiles every kernel again",
@@ -276,6 +285,9 @@ def _missing_hot(paths: JobPaths, job: BuildJob) -> Iterator[str]:
         return
     if not (paths.sources / SOFTMAX).is_file():
         yield LARGEST_BYTE
+    called = "MlasConv(&Parameters," in text_of(paths.sources / CONVOLUTION)
+    if not called or not CONVOLVED.search(text_of(paths.sources / MLAS_HEADER)):
+        yield DIRECT
     yield from (name for name in HOT_SOURCES if not any(core.glob(f"{name}*")))
 
 

@@ -60,6 +60,10 @@ WHOLE: Final = {
     f"{CORE}/core/graph/graph.cc": mechanisms.WEIGHTS,
     f"{CORE}/core/providers/cpu/nn/lstm.cc": "ONNX_CPU_OPERATOR_KERNEL(LSTM, 7, float, LSTM);\n",
     mechanisms.SOFTMAX: "std::max_element(first, last)",
+    mechanisms.CONVOLUTION: "    MlasConv(&Parameters,\n             Xdata.data(),\n",
+    mechanisms.MLAS_HEADER: "MlasConv(\n    const MLAS_CONV_PARAMETERS* Parameters,\n    const float* Input,\n"
+    "    const float* Filter,\n    const float* Bias,\n    float* WorkingBuffer,\n    float* Output,\n"
+    "    MLAS_THREADPOOL* ThreadPool\n    );\n",
     **{
         f"{mechanisms.COMMON}/{name}": "".join(f"#define {macro} \\\n" for macro in macros)
         for name, macros in mechanisms.MACROS.items()
@@ -117,6 +121,8 @@ def test_a_tree_that_has_everything_loses_nothing(tree: JobPaths) -> None:
         ([f"{CORE}/core/graph/graph.cc"], mechanisms.REFUSE_SPARSE),
         ([f"{CORE}/core/providers/cpu/nn/lstm.cc"], mechanisms.HOT_OPERATORS),
         ([mechanisms.SOFTMAX], mechanisms.LARGEST_BYTE),
+        ([mechanisms.CONVOLUTION], mechanisms.DIRECT),
+        ([mechanisms.MLAS_HEADER], mechanisms.DIRECT),
         (["protobuf/src/google/protobuf/io/coded_stream.cc"], mechanisms.MESSAGES),
         (["protobuf/src/google/protobuf/message_lite.cc"], mechanisms.MESSAGES),
         (list(TYPED), mechanisms.TYPES),

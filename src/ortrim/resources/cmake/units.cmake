@@ -184,6 +184,12 @@ function(ortrim_loop_by_pointers)
   ortrim_include_ahead(onnxruntime_providers span_loops.h "${source}")
 endfunction()
 
+# Computes convolutions of few positions by kernels of ortrim's own; see direct_convolutions.h.
+function(ortrim_convolve_directly)
+  cmake_path(SET source NORMALIZE "${CMAKE_SOURCE_DIR}/../onnxruntime/core/providers/cpu/nn/conv.cc")
+  ortrim_include_ahead(onnxruntime_providers direct_convolutions.h "${source}")
+endfunction()
+
 # Lets log lines have their time without std::format; see log_times.h.
 function(ortrim_write_log_times)
   get_target_property(sources onnxruntime_common SOURCES)
@@ -285,6 +291,9 @@ function(ortrim_apply)
   endif()
   if(ORTRIM_HOT MATCHES "^-O[23]" AND TARGET onnxruntime_providers)
     ortrim_loop_by_pointers()
+    if(NOT "direct_convolutions.h" IN_LIST ORTRIM_LEFT_OUT)
+      ortrim_convolve_directly()
+    endif()
     if(NOT "largest_byte.h" IN_LIST ORTRIM_LEFT_OUT)
       ortrim_find_largest_bytes()
     endif()

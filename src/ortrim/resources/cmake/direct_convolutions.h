@@ -1,0 +1,243 @@
+// Convolutions with few positions, and those whose windows lie in place, without MLAS's copy of each window and without
+// a GEMM of four columns. Included ahead of conv.cc, whose calls of MlasConv lead here.
+//
+// A window's elements are in the order of a filter's, so that each output is the product of two rows in memory: sound that
+// is cut into overlapping frames is read where it lies; of few positions the windows are copied, one after another.
+#pragma once
+
+#include "core/mlas/inc/mlas.h"
+
+#if defined(__clang__) && (defined(__x86_64__) || defined(__aarch64__))
+
+#include <algorithm>
+#include <cstddef>
+
+#include "core/platform/threadpool.h"
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+
+namespace ortrim {
+
+// Filters of `length` floats, and `windows` windows of as many, of which one begins `apart` floats after the other.
+struct Rows {
+  size_t length, windows, apart;
+};
+
+#define ORTRIM_UNROLLED _Pragma("clang loop unroll(full)") for
+
+// The last elements of a row, as many as a vector has too many before them masked.
+constexpr int kMost = 16;
+constexpr int kRest[2 * kMost] = {0,  0,  0,  0,  0,  0,  0,  0,  0,  0,  0,  0,  0,  0,  0,  0,
+                                  -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1};
+
+// The sums of `kFilters` filters' products with `kWindows` windows.
+template <int kWidth, int kFilters, int kWindows>
+struct Sums {
+  using V = float __attribute__((vector_size(4 * kWidth)));
+  using M = int __attribute__((vector_size(4 * kWidth)));
+  using Eight = float __attribute__((vector_size(32)));
+  using Four = float __attribute__((vector_size(16)));
+  static constexpr int kCount = (kFilters * kWindows + 3) / 4 * 4;
+  V of[kCount];
+
+  template <bool kMasked>
+  [[gnu::always_inline]] static V Load(const float* from, const M& used) {
+    V vector;
+    __builtin_memcpy(&vector, from, sizeof(V));
+    return kMasked ? (V)((M)vector & used) : vector;
+  }
+
+  // Adds the products of one vector of each row; `used` are the elements that count. Of filters and windows those that
+  // are fewer stay in registers.
+  template <bool kMasked>
+  [[gnu::always_inline]] void Add(const Rows& rows, const float* filter, const float* window, const M& used) {
+    constexpr bool kHeld = kFilters < kWindows;
+    constexpr int kOuter = kHeld ? kWindows : kFilters, kInner = kHeld ? kFilters : kWindows;
+    const float *outer = kHeld ? window : filter, *inner = kHeld ? filter : window;
+    const size_t outer_step = kHeld ? rows.apart : rows.length, inner_step = kHeld ? rows.length : rows.apart;
+    V held[kInner];
+    ORTRIM_UNROLLED (int i = 0; i < kInner; i++) held[i] = Load<kMasked>(inner + i * inner_step, used);
+    ORTRIM_UNROLLED (int o = 0; o < kOuter; o++) {
+      const V factor = Load<kMasked>(outer + o * outer_step, used);
+      ORTRIM_UNROLLED (int i = 0; i < kInner; i++)
+        of[kHeld ? i * kWindows + o : o * kWindows + i] += factor * held[i];
+    }
+  }
+
+  [[gnu::always_inline]] Sums(const Rows& rows, const float* filter, const float* window) {
+    ORTRIM_UNROLLED (int i = 0; i < kCount; i++) of[i] = V{};
+    const M all{};
+    constexpr int kSteps = 4;
+    size_t k = 0;
+    for (const size_t end = rows.length / (kSteps * kWidth) * (kSteps * kWidth); k != end; k += kSteps * kWidth)
+      ORTRIM_UNROLLED (int i = 0; i < kSteps; i++) Add<false>(rows, filter + k + i * kWidth, window + k + i * kWidth, all);
+#pragma clang loop unroll(disable)
+    for (; k + kWidth <= rows.length; k += kWidth) Add<false>(rows, filter + k, window + k, all);
+    if (k < rows.length) {
+      const size_t last = rows.length - kWidth;
+      M used;
+      __builtin_memcpy(&used, kRest + kMost - kWidth + rows.length - k, sizeof(M));
+      Add<true>(rows, filter + last, window + last, used);
+    }
+  }
+
+  // Stores the sums of four vectors' elements.
+  [[gnu::always_inline]] static void Reduce(const V* vectors, float* sums) {
+    Four each[4];
+    ORTRIM_UNROLLED (int i = 0; i < 4; i++) {
+      if constexpr (kWidth == 4) {
+        each[i] = vectors[i];
+      } else {
+        Eight half;
+        if constexpr (kWidth == 8)
+          half = vectors[i];
+        else
+          half = __builtin_shufflevector(vectors[i], vectors[i], 0, 1, 2, 3, 4, 5, 6, 7) +
+                 __builtin_shufflevector(vectors[i], vectors[i], 8, 9, 10, 11, 12, 13, 14, 15);
+        each[i] = __builtin_shufflevector(half, half, 0, 1, 2, 3) + __builtin_shufflevector(half, half, 4, 5, 6, 7);
+      }
+    }
+    ORTRIM_UNROLLED (int i = 0; i < 4; i += 2)
+      each[i] = __builtin_shufflevector(each[i], each[i + 1], 0, 2, 4, 6) +
+                __builtin_shufflevector(each[i], each[i + 1], 1, 3, 5, 7);
+    each[0] = __builtin_shufflevector(each[0], each[2], 0, 2, 4, 6) +
+              __builtin_shufflevector(each[0], each[2], 1, 3, 5, 7);
+    __builtin_memcpy(sums, &each[0], sizeof(Four));
+  }
+
+  [[gnu::always_inline]] void Store(const Rows& rows, const float* bias, float* output) {
+    float sums[kCount];
+    ORTRIM_UNROLLED (int i = 0; i < kCount; i += 4) Reduce(of + i, sums + i);
+    ORTRIM_UNROLLED (int m = 0; m < kFilters; m++) {
+      const float offset = bias == nullptr ? 0.0f : bias[m];
+      ORTRIM_UNROLLED (int n = 0; n < kWindows; n++) output[m * rows.windows + n] = sums[m * kWindows + n] + offset;
+    }
+  }
+};
+
+// The vectors of processors: how many floats in each, and how many filters with up to four windows have sums that stay in
+// registers.
+#define ORTRIM_VECTORS(name, width, attributes, ...)                                                            \
+  struct name {                                                                                                 \
+    static constexpr size_t kWidth = width, kFilters[] = {0, __VA_ARGS__};                                      \
+    template <int kFilters, int kWindows>                                                                       \
+    attributes [[gnu::noinline]] static void Multiply(const Rows& rows, const float* filter, const float* window, \
+                                                      const float* bias, float* output) {                       \
+      Sums<width, kFilters, kWindows>(rows, filter, window).Store(rows, bias, output);                          \
+    }                                                                                                           \
+  };
+#if defined(__x86_64__)
+ORTRIM_VECTORS(Avx2, 8, [[gnu::target("avx2,fma")]], 8, 6, 4, 3)
+ORTRIM_VECTORS(Avx512, 16, [[gnu::target("avx512f,avx2,fma")]], 8, 6, 5, 4)
+#else
+ORTRIM_VECTORS(Neon, 4, , 8, 8, 5, 4)
+#endif
+
+template <class Vectors, int kWindows>
+void MultiplyAll(const Rows& rows, const float* filter, const float* window, const float* bias, float* output,
+                 size_t filters) {
+  const auto run = [&](auto multiply, size_t count) {
+    for (; filters >= count; filters -= count) {
+      multiply(rows, filter, window, bias, output);
+      filter += count * rows.length;
+      output += count * rows.windows;
+      if (bias != nullptr) bias += count;
+    }
+  };
+  constexpr size_t kFilters = Vectors::kFilters[kWindows];
+  run(Vectors::template Multiply<kFilters, kWindows>, kFilters);
+  run(Vectors::template Multiply<1, kWindows>, 1);
+}
+
+// Multiplies some filters with all windows, four of them at a time.
+template <class Vectors>
+void Multiply(const Rows& rows, const float* filter, const float* window, const float* bias, float* output,
+              size_t filters) {
+  size_t left = rows.windows;
+  for (; left >= 4; left -= 4, window += 4 * rows.apart, output += 4)
+    MultiplyAll<Vectors, 4>(rows, filter, window, bias, output, filters);
+  if (left == 3) MultiplyAll<Vectors, 3>(rows, filter, window, bias, output, filters);
+  if (left == 2) MultiplyAll<Vectors, 2>(rows, filter, window, bias, output, filters);
+  if (left == 1) MultiplyAll<Vectors, 1>(rows, filter, window, bias, output, filters);
+}
+
+// Copies the window of each position, one after another: of all channels what one of the kernel's places meets, or zeros.
+inline void CopyWindows(const MLAS_CONV_PARAMETERS& of, const float* input, float* windows) {
+  const size_t height = of.InputShape[0], width = of.InputShape[1], places = of.KernelShape[0] * of.KernelShape[1];
+  for (size_t position = 0; position < of.OutputSize; position++) {
+    const size_t top = position / of.OutputShape[1] * of.StrideShape[0] - of.Padding[0];
+    const size_t left = position % of.OutputShape[1] * of.StrideShape[1] - of.Padding[1];
+    for (size_t place = 0; place < places; place++) {
+      const size_t y = top + place / of.KernelShape[1] * of.DilationShape[0];
+      const size_t x = left + place % of.KernelShape[1] * of.DilationShape[1];
+      const bool inside = y < height && x < width;
+      const float zero = 0.0f, *from = inside ? input + y * width + x : &zero;
+      const size_t step = inside ? of.InputSize : 0;
+      float* to = windows + place;
+#pragma clang loop unroll_count(4)
+      for (size_t channel = 0; channel < of.InputChannels; channel++, from += step, to += places) *to = *from;
+    }
+    windows += of.K;
+  }
+}
+
+// Returns the function for the widest vectors that the processor and the system have; null without such vectors.
+inline auto WidestMultiply() -> void (*)(const Rows&, const float*, const float*, const float*, float*, size_t) {
+#if defined(__x86_64__)
+  constexpr unsigned kFirst = bit_FMA | bit_OSXSAVE | bit_AVX, kState = 0x6, kStateOfAvx512 = 0xE6;
+  unsigned a, b, c, d, low, high;
+  if (!__get_cpuid(1, &a, &b, &c, &d) || (c & kFirst) != kFirst) return nullptr;
+  __asm__("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
+  if ((low & kState) != kState || !__get_cpuid_count(7, 0, &a, &b, &c, &d) || (b & bit_AVX2) == 0) return nullptr;
+  return (low & kStateOfAvx512) == kStateOfAvx512 && (b & bit_AVX512F) != 0 ? Multiply<Avx512> : Multiply<Avx2>;
+#else
+  return Multiply<Neon>;
+#endif
+}
+inline const auto multiply = WidestMultiply();
+
+// Whether each window lies in the input as one row.
+inline bool LieInPlace(const MLAS_CONV_PARAMETERS& of) {
+  const bool padded = of.Padding[0] + of.Padding[1] + of.Padding[2] + of.Padding[3] != 0;
+  const bool whole = of.K == of.InputChannels * of.InputSize && of.OutputSize == 1;
+  return !padded && of.DilationShape[0] * of.DilationShape[1] == 1 &&
+         (whole || (of.InputChannels == 1 && of.InputShape[0] * of.KernelShape[0] == 1));
+}
+
+// As MlasConv.
+inline void Convolve(const MLAS_CONV_PARAMETERS* of, const float* input, const float* filter, const float* bias,
+                     float* working, float* output, onnxruntime::concurrency::ThreadPool* threads) {
+  const bool in_place = of->Dimensions == 2 && LieInPlace(*of);
+  const bool few = of->Dimensions == 2 && of->Algorithm == MlasConvAlgorithmExpandThenGemm && of->OutputSize < 16;
+  if (!(in_place || few) || of->Beta != 0.0f || of->K < 16 || multiply == nullptr)
+    return MlasConv(of, input, filter, bias, working, output, threads);
+  const Rows rows{of->K, of->OutputSize, in_place ? of->StrideShape[1] : of->K};
+  constexpr size_t kBlock = 24;
+  const size_t blocks = (of->FilterCount + kBlock - 1) / kBlock;
+  const double cost = double(kBlock) * rows.windows * rows.length / 8;
+  for (size_t image = 0; image < of->BatchCount; image++) {
+    for (size_t group = 0; group < of->GroupCount; group++) {
+      const float* windows = input;
+      if (!in_place) CopyWindows(*of, input, working), windows = working;
+      const float* filters = filter + group * of->FilterCount * of->K;
+      const float* offsets = bias == nullptr ? bias : bias + group * of->FilterCount;
+      onnxruntime::concurrency::ThreadPool::TryParallelFor(
+          threads, blocks, cost, [&](ptrdiff_t begin, ptrdiff_t end) {
+            const size_t first = begin * kBlock, last = std::min<size_t>(end * kBlock, of->FilterCount);
+            multiply(rows, filters + first * rows.length, windows, offsets == nullptr ? offsets : offsets + first,
+                     output + first * rows.windows, last - first);
+          });
+      input += of->InputChannels * of->InputSize;
+      output += of->FilterCount * of->OutputSize;
+    }
+  }
+  const size_t count = of->BatchCount * of->GroupCount * of->FilterCount * of->OutputSize;
+  MlasActivation(of->Activation, output - count, nullptr, 1, count, count);
+}
+
+}  // namespace ortrim
+
+#define MlasConv ortrim::Convolve
+
+#endif

@@ -1,0 +1,144 @@
+// Runs the kernels of direct_convolutions.h on random convolutions and compares what they write with sums in float64.
+// Prints how many were compared, and how many were left to MLAS; or the first that differs.
+#undef MlasConv  // as upstream's convolve.cpp is to call its own
+#include "direct_convolutions.h"
+#undef MlasConv
+
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <limits>
+#include <random>
+#include <vector>
+
+namespace {
+
+std::mt19937 numbers(20261128);
+bool left_to_mlas;
+
+int64_t Some(int64_t least, int64_t most) { return least + static_cast<int64_t>(numbers() % (most - least + 1)); }
+
+std::vector<float> Values(size_t count) {
+  std::uniform_real_distribution<float> range(-1, 1);
+  std::vector<float> values(count);
+  for (auto& value : values) value = range(numbers);
+  return values;
+}
+
+struct Convolution {
+  size_t dimensions;
+  int64_t images, groups, channels, filters;
+  int64_t size[2], kernel[2], dilation[2], stride[2], padding[4];
+  bool biased, relu, threaded;
+
+  int64_t Reach(int axis) const { return (kernel[axis] - 1) * dilation[axis] + 1; }
+  int64_t Positions(int axis) const {
+    return (size[axis] + padding[axis] + padding[axis + dimensions] - Reach(axis)) / stride[axis] + 1;
+  }
+};
+
+Convolution Random() {
+  Convolution c{};
+  c.dimensions = Some(1, 4) == 1 ? 2 : 1;
+  const bool framed = Some(1, 3) == 1;  // as sound is cut into frames: one channel, a long kernel
+  c.images = Some(1, 3), c.groups = Some(1, 4) == 1 ? Some(2, 3) : 1;
+  c.channels = framed ? 1 : Some(1, 40), c.filters = Some(1, 80);
+  c.biased = Some(0, 1), c.relu = Some(0, 1), c.threaded = Some(0, 1);
+  for (size_t axis = 0; axis < c.dimensions; axis++) {
+    c.kernel[axis] = framed && axis + 1 == c.dimensions ? Some(16, 70) : Some(1, 5);
+    if (framed && axis + 1 < c.dimensions) c.kernel[axis] = 1;
+    c.dilation[axis] = framed ? 1 : Some(1, 3), c.stride[axis] = Some(1, framed ? 40 : 3);
+    if (!framed || Some(1, 4) == 1) c.padding[axis] = Some(0, 2), c.padding[axis + c.dimensions] = Some(0, 2);
+    const int64_t more = framed ? 300 : c.dimensions == 2 ? 3 : 12;
+    c.size[axis] = framed && axis + 1 < c.dimensions ? 1 : c.Reach(axis) + Some(0, more);
+  }
+  return c;
+}
+
+// Computes a convolution by our kernels; empty when these leave it to MLAS.
+std::vector<float> Ours(const Convolution& c, const std::vector<float>& input, const std::vector<float>& filter,
+                        const std::vector<float>& bias, size_t count) {
+  MLAS_ACTIVATION activation{};
+  activation.ActivationKind = c.relu ? MlasReluActivation : MlasIdentityActivation;
+  const int64_t positions[] = {c.Positions(0), c.dimensions == 2 ? c.Positions(1) : 1};
+  MLAS_CONV_PARAMETERS parameters{};
+  size_t working;
+  onnxruntime::concurrency::ThreadPool pool;
+  MlasConvPrepare(&parameters, c.dimensions, c.images, c.groups, c.channels, c.size, c.kernel, c.dilation, c.padding,
+                  c.stride, positions, c.filters, &activation, &working, 0.0f, nullptr);
+  std::vector<float> buffer(working), output(count, std::numeric_limits<float>::quiet_NaN());
+  left_to_mlas = false;
+  ortrim::Convolve(&parameters, input.data(), filter.data(), c.biased ? bias.data() : nullptr, buffer.data(),
+                   output.data(), c.threaded ? reinterpret_cast<MLAS_THREADPOOL*>(&pool) : nullptr);
+  return left_to_mlas ? std::vector<float>{} : output;
+}
+
+// The sum of one output in float64, and of what is added the sizes.
+struct Exact {
+  double sum = 0, sizes = 0;
+  void Add(double value) { sum += value, sizes += std::fabs(value); }
+};
+
+Exact ExactAt(const Convolution& c, const float* input, const float* filter, int64_t row, int64_t column) {
+  const int x_axis = static_cast<int>(c.dimensions) - 1;
+  const int64_t height = x_axis ? c.size[0] : 1, kernel_height = x_axis ? c.kernel[0] : 1;
+  Exact exact;
+  for (int64_t channel = 0; channel < c.channels; channel++)
+    for (int64_t i = 0; i < kernel_height; i++)
+      for (int64_t j = 0; j < c.kernel[x_axis]; j++, filter++) {
+        const int64_t y = x_axis ? row * c.stride[0] - c.padding[0] + i * c.dilation[0] : 0;
+        const int64_t x = column * c.stride[x_axis] - c.padding[x_axis] + j * c.dilation[x_axis];
+        if (y >= 0 && y < height && x >= 0 && x < c.size[x_axis])
+          exact.Add(double(*filter) * input[(channel * height + y) * c.size[x_axis] + x]);
+      }
+  return exact;
+}
+
+bool Same(const Convolution& c, int number) {
+  const int x_axis = static_cast<int>(c.dimensions) - 1;
+  const int64_t rows = x_axis ? c.Positions(0) : 1, columns = c.Positions(x_axis);
+  const int64_t plane = c.size[0] * (x_axis ? c.size[1] : 1), length = c.channels * c.kernel[0] * (x_axis ? c.kernel[1] : 1);
+  const auto input = Values(c.images * c.groups * c.channels * plane), filter = Values(c.groups * c.filters * length),
+             bias = Values(c.groups * c.filters);
+  const auto output = Ours(c, input, filter, bias, c.images * c.groups * c.filters * rows * columns);
+  const float* value = output.data();
+  for (int64_t image = 0; image < c.images && !left_to_mlas; image++)
+    for (int64_t f = 0; f < c.groups * c.filters; f++)
+      for (int64_t row = 0; row < rows; row++)
+        for (int64_t column = 0; column < columns; column++, value++) {
+          const float* from = input.data() + (image * c.groups + f / c.filters) * c.channels * plane;
+          Exact exact = ExactAt(c, from, filter.data() + f * length, row, column);
+          if (c.biased) exact.Add(bias[f]);
+          const double right = c.relu ? std::fmax(exact.sum, 0.0) : exact.sum;
+          if (std::fabs(*value - right) <= 1e-6 * exact.sizes + 1e-7) continue;
+          std::printf("convolution %d, filter %d, position %d, %d: %.9g instead of %.9g\n", number, int(f), int(row),
+                      int(column), *value, right);
+          return false;
+        }
+  return true;
+}
+
+}  // namespace
+
+// What our kernels leave to MLAS ends here, and its activations of one row without a bias.
+void MLASCALL MlasConv(const MLAS_CONV_PARAMETERS*, const float*, const float*, const float*, float*, float*,
+                       MLAS_THREADPOOL*) {
+  left_to_mlas = true;
+}
+
+void MLASCALL MlasActivation(const MLAS_ACTIVATION* activation, float* values, const float* bias, size_t rows,
+                             size_t count, size_t) {
+  if (bias != nullptr || rows != 1) std::abort();
+  if (activation->ActivationKind == MlasReluActivation)
+    for (size_t i = 0; i < count; i++) values[i] = std::fmax(values[i], 0.0f);
+}
+
+int main(int, char** words) {
+  const int wanted = std::atoi(words[1]);
+  int compared = 0, left = 0;
+  while (compared < wanted) {
+    if (!Same(Random(), compared + left)) return 1;
+    ++(left_to_mlas ? left : compared);
+  }
+  std::printf("%d are right, %d were left to MLAS\n", compared, left);
+}

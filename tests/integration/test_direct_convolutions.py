@@ -1,0 +1,66 @@
+"""Convolutions of few positions, and of windows that lie in place: our own kernels against float64."""
+
+from pathlib import Path
+from typing import Final
+
+import onnxruntime
+import pytest
+
+from ortrim.base.command import run
+from ortrim.base.files import shipped_folder
+from ortrim.base.scripts import packages_folder
+from ortrim.base.tools import EMULATIONS
+from ortrim.compiling.mechanisms import DIRECT
+from ortrim.pins.runtime import runtime_pins
+from ortrim.pins.shipped import tool_requirements
+from ortrim.sources.sources import fetch_sources
+
+pytestmark = [pytest.mark.build, pytest.mark.network, pytest.mark.needs("qemu-aarch64-static")]
+
+HERE: Final = Path(__file__).parent / "data" / "direct_convolutions"
+CORE: Final = "onnxruntime/onnxruntime"
+FLAGS: Final = (
+    *("-O2", "-std=c++17", "-fno-exceptions", "-ffunction-sections", "-Wl,--gc-sections"),
+    *("-DBUILD_MLAS_NO_ONNXRUNTIME", "-DMlasConv=UpstreamMlasConv"),
+)
+RUNS: Final = {"x86_64-linux-musl": (), "aarch64-linux-musl": (EMULATIONS["arm64"].user.name,)}
+COMPARED: Final = 300
+
+
+def compared(target: str, kernels: Path, folder: Path) -> tuple[int, str]:
+    """Compile the comparison with kernels from a folder; return its exit code and what it says."""
+    core = fetch_sources(runtime_pins(onnxruntime.__version__), "auto").folder / CORE
+    zig = packages_folder("tools", tool_requirements()) / "ziglang" / "zig"
+    includes = (f"-I{HERE}", f"-I{kernels}", f"-I{core}", f"-I{core}/core/mlas/inc", f"-I{core}/core/mlas/lib")
+    sources = (HERE / "compare.cc", core / "core" / "mlas" / "lib" / "convolve.cpp")
+    words = (zig, "c++", "-target", target, *FLAGS, *includes, "-o", folder / "compare", *sources)
+    done = run(words, timeout_seconds=600)
+    assert done.returncode == 0, done.stderr[-3000:]
+    done = run((*RUNS[target], folder / "compare", str(COMPARED)), timeout_seconds=300)
+    return done.returncode, done.stdout
+
+
+@pytest.mark.parametrize("target", RUNS)
+def test_outputs_are_those_of_float64(target: str, tmp_path: Path) -> None:
+    """With paddings, strides, dilations, groups, batches, biases, ReLU and threads, of one and of two dimensions."""
+    code, said = compared(target, shipped_folder("cmake"), tmp_path)
+    assert (code, said.split(",")[0]) == (0, f"{COMPARED} are right"), said
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong"),
+    [
+        ("- of.Padding[0]", ""),
+        ("/ of.KernelShape[1] * of.DilationShape[0]", "/ of.KernelShape[1]"),
+        ("y < height && x < width", "y < height"),
+        ("return kMasked ?", "return false ?"),
+        ("return !padded &&", "return"),
+        ("group * of->FilterCount * of->K", "0"),
+        ("offsets + first", "offsets"),
+    ],
+)
+def test_a_wrong_kernel_is_seen(tmp_path: Path, right: str, wrong: str) -> None:
+    text = (shipped_folder("cmake") / DIRECT).read_text()
+    assert right in text
+    (tmp_path / DIRECT).write_text(text.replace(right, wrong))
+    assert compared("x86_64-linux-musl", tmp_path, tmp_path)[0] != 0

@@ -10,12 +10,12 @@ from typing import Any, Final
 
 import pytest
 
+from apple_slices import function_at, initializers, is_truly_signed
 from ortrim.base.command import run
 from ortrim.base.files import shipped_folder
 from ortrim.base.scripts import packages_folder
 from ortrim.binaries.apple import slice_of
-from ortrim.binaries.macho import MachSignature, read_macho
-from ortrim.binaries.macho_exports import signed_anew
+from ortrim.binaries.macho import MachKind, MachSignature, read_macho
 from ortrim.binaries.xcframework import used_categories
 from ortrim.buildspec.targets import TARGETS, Architecture, Target
 from ortrim.compiling.workspace import BuildInputs, job_environment, prepare_workspace
@@ -54,11 +54,12 @@ OUTPUTS: Final = 16
 
 @dataclass(frozen=True, kw_only=True)
 class Built:
-    """What the build left: its report and the library."""
+    """What the build left: its report, the library, and what its dSYM holds."""
 
     target: Target
     report: dict[str, Any]
     library: Path
+    symbols: Path
 
 
 @pytest.fixture(
@@ -70,13 +71,14 @@ def built(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     done = run(words, cwd=ROOT, environment=dict(os.environ), timeout_seconds=BUILD_SECONDS)
     assert done.returncode == 0, done.stderr
     (report,) = json.loads(done.stdout)["reports"]
-    (archive,) = output.rglob("*.xcframework.zip")
-    with zipfile.ZipFile(archive) as opened:
-        opened.extractall(output / "unpacked")  # its links become files, and none of them is needed here
+    for archive in (*output.rglob("*.xcframework.zip"), *output.rglob("*-dSYMs.zip")):
+        with zipfile.ZipFile(archive) as opened:
+            opened.extractall(output / "unpacked")  # its links become files, and none of them is needed here
     target = TARGETS[request.param]
     (framework,) = (output / "unpacked").rglob("onnxruntime.framework")
     inner = framework / "Versions" / "A" if slice_of(target).on_mac else framework
-    return Built(target=target, report=report, library=inner / "onnxruntime")
+    (symbols,) = (output / "unpacked").rglob("DWARF/onnxruntime")
+    return Built(target=target, report=report, library=inner / "onnxruntime", symbols=symbols)
 
 
 def test_the_library_is_apples(built: Built) -> None:
@@ -93,13 +95,24 @@ def test_the_library_is_apples(built: Built) -> None:
     assert set(image.exported) == {"OrtGetApiBase", "OrtSessionOptionsAppendExecutionProvider_CPU"}
     on_apples_processor = built.target.architecture is Architecture.ARM64 and built.target.identifier != "ios-arm64"
     assert image.signature is (MachSignature.AD_HOC if on_apples_processor else MachSignature.NONE)
-    assert signed_anew(built.library.read_bytes()) == built.library.read_bytes()
+    assert image.signature is MachSignature.NONE or is_truly_signed(built.library.read_bytes())
 
 
 def test_it_calls_nothing_that_apple_wants_a_reason_for(built: Built) -> None:
     """But what the privacy manifest declares."""
     (image,) = read_macho(built.library).images
     assert set(used_categories(image.undefined)) == {"NSPrivacyAccessedAPICategoryFileTimestamp"}
+
+
+def test_addresses_in_the_library_are_read_back_to_functions(built: Built) -> None:
+    """By its dSYM, which has its UUID: what is exported, and what the loader calls first, of which no name ships."""
+    library, symbols = built.library.read_bytes(), built.symbols.read_bytes()
+    (shipped,), (image,) = read_macho(built.library).images, read_macho(built.symbols).images
+    assert (image.kind, image.uuid) == (MachKind.SYMBOLS, shipped.uuid)
+    addresses = initializers(library)
+    assert len(addresses) > 5
+    assert all("_GLOBAL__sub_I_" in function_at(symbols, address + 4) for address in addresses)
+    assert b"_GLOBAL__sub_I_" not in library
 
 
 def test_it_is_small(built: Built) -> None:

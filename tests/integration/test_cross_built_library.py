@@ -1,6 +1,7 @@
 """Libraries for Apple's systems, made on Linux: linked with the pinned toolchain, and run on the device `macho`."""
 
 import os
+import re
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -8,13 +9,14 @@ from typing import Final
 
 import pytest
 
+from apple_slices import address_of, function_at, is_truly_signed
 from failing_runs import run_refused
 from fake_runtime import device_called, fake_request
 from ortrim.base.command import run
 from ortrim.base.files import shipped_folder
 from ortrim.base.scripts import packages_folder
-from ortrim.binaries.macho import MachSignature, load_commands, read_macho
-from ortrim.binaries.macho_exports import keep_exports, signed_anew
+from ortrim.binaries.macho import MachSignature, load_commands, macho_of, read_macho
+from ortrim.binaries.macho_exports import take_apart
 from ortrim.binaries.macho_simulator import LC_BUILD_VERSION, make_simulators
 from ortrim.binaries.objects import object_symbols
 from ortrim.buildspec.targets import TARGETS
@@ -24,6 +26,7 @@ from ortrim.compiling.workspace import BuildInputs, JobPaths, job_environment, p
 from ortrim.pins.runtime import runtime_pins
 from ortrim.pins.shipped import tool_requirements
 from ortrim.platforms import APPLE, platform_of
+from ortrim.platforms.apple import arguments
 from ortrim.platforms.apple.arguments import zig_apple_toolchain
 from ortrim.platforms.apple.sysroot import public_names
 from ortrim.sources.sources import fetch_sources
@@ -44,6 +47,15 @@ SOURCE: Final = """
 #include <thread>
 namespace { std::map<int, std::string> table = {{1, "one"}, {41, "forty-one"}}; thread_local int calls = 5; }
 extern "C" int not_hidden_by_the_compiler(int n) { return n; }
+extern "C" const void *OrtGetApiBase(void);
+[[gnu::noinline]] static long address_of_caller() {
+  return static_cast<const char *>(__builtin_return_address(0)) - reinterpret_cast<const char *>(&OrtGetApiBase);
+}
+[[gnu::noinline]] static long deep_inside() {
+  const long address = address_of_caller();
+  asm volatile("" : : "r"(address));  // called, not jumped to
+  return address;
+}
 static const char *computed() {
   static std::mutex mutex;
   static std::string answer;
@@ -51,7 +63,7 @@ static const char *computed() {
   std::thread other([] { ++calls; });  // its own
   other.join();
   std::ostringstream text;
-  text << table[41] << " " << 1.5 << " " << ++calls;
+  text << table[41] << " " << 1.5 << " " << ++calls << " at " << deep_inside();
   std::cerr << text.str() << std::endl;
   answer = text.str();
   return answer.c_str();
@@ -61,6 +73,7 @@ static const struct { const void *(*api)(unsigned); const char *(*version)(); } 
 extern "C" __attribute__((visibility("default"))) const void *OrtGetApiBase(void) { return &base; }
 """
 """A library without an API, whose version the runner repeats when it refuses it."""
+SAID: Final = re.compile(r"version forty-one 1\.5 6 at (-?\d+) has no API version 16")
 SHARED: Final = """
 #include <map>
 #include <string>
@@ -122,7 +135,7 @@ def test_a_cross_built_library_runs(target: str, tmp_path: Path) -> None:
     """C++ with streams, a thread's variables and initializers; of all that it defines it offers the API alone."""
     job, paths = linked(target, tmp_path)
     library = paths.build / job.expected_outputs[0]
-    assert len(read_macho(library).images[0].exported) > 1
+    assert len(read_macho(paths.build / arguments.LINKED).images[0].exported) > 1
     finish(job, paths)
     platform_of(job.target).finish(job, paths)
     (image,) = read_macho(library).images
@@ -131,9 +144,17 @@ def test_a_cross_built_library_runs(target: str, tmp_path: Path) -> None:
     assert [(build.platform, build.minimum_os) for build in image.builds] == [(target.partition("-")[0], "13.3")]
     assert image.signature is SIGNED.get(target, MachSignature.NONE)
     assert set(image.undefined) <= set(public_names(job.toolchain.triple))
-    assert signed_anew(library.read_bytes()) == library.read_bytes()
+    assert image.signature is MachSignature.NONE or is_truly_signed(library.read_bytes())
     error = run_refused(device_called("macho", target), replace(fake_request(tmp_path, tmp_path, ""), library=library))
-    assert (error.code, error.why) == ("library-refused", "version forty-one 1.5 6 has no API version 16")
+    said = SAID.fullmatch(error.why)
+    assert error.code == "library-refused"
+    assert said, error.why
+    symbols = (paths.build / job.expected_outputs[1]).read_bytes()
+    assert "deep_inside" in function_at(
+        symbols, address_of(symbols, "_OrtGetApiBase") + int(said[1])
+    )  # where the code of the library was, as in a crash
+    assert b"deep_inside" not in library.read_bytes()
+    assert macho_of(symbols, "").images[0].uuid == image.uuid
 
 
 @pytest.mark.needs("qemu-aarch64-static")
@@ -147,13 +168,15 @@ def test_a_simulators_library_is_the_phones(tmp_path: Path) -> None:
         theirs, own = ((paths.configured / name).read_bytes() for _, paths in (phone, simulator))
         (place,) = (place for kind, place in load_commands(own) if kind == LC_BUILD_VERSION)
         assert theirs[:place] + own[place : place + 12] + theirs[place + 12 :] == own
-    library = phone[1].build / phone[0].expected_outputs[0]
+    library, symbols = (phone[1].build / name for name in phone[0].expected_outputs)
     platform_of(phone[0].target).finish(*phone)
     make_simulators(library)
+    assert read_macho(symbols).images[0].uuid == read_macho(library).images[0].uuid
     assert read_macho(library).images[0].signature is MachSignature.AD_HOC
     device = device_called("macho", "ios-simulator-arm64")
     error = run_refused(device, replace(fake_request(tmp_path, tmp_path, ""), library=library))
-    assert (error.code, error.why) == ("library-refused", "version forty-one 1.5 6 has no API version 16")
+    assert error.code == "library-refused"
+    assert SAID.fullmatch(error.why)
 
 
 @pytest.mark.parametrize("target", LINKED)
@@ -207,18 +230,18 @@ def static_library(job: BuildJob, paths: JobPaths, folder: Path, order: int) -> 
     inner, archive = paths.build / "inner.o", paths.build / "libinner.a"
     (folder / "api.cc").write_text(SHARED + API)
     (folder / "inner.cc").write_text(SHARED + VERSION + DEAD)
-    compiler, library = str(paths.wrappers / "c++"), str(paths.build / job.expected_outputs[0])
+    compiler, library = str(paths.wrappers / "c++"), paths.build / job.expected_outputs[0]
     flags = (f"-DORDER={order}", f'-DNAME="{folder.name}"', f"-DCALL=from_{folder.name}", "-Os", "-std=gnu++20")
     archive.unlink(missing_ok=True)
     for words in (
         (compiler, *flags, "-c", str(folder / "api.cc"), "-o", str(own / "api.o")),
         (compiler, *flags, "-fno-exceptions", "-c", str(folder / "inner.cc"), "-o", str(inner)),
         (str(paths.wrappers / "ar"), "rcs", str(archive), str(inner)),
-        (compiler, "-dynamiclib", "-Os", "-Wl,-x", "-o", library, str(own / "api.o"), str(archive)),
+        (compiler, "-dynamiclib", "-Os", "-o", str(library), str(own / "api.o"), str(archive)),
     ):
         succeeded(words, job, paths)
     (folder / "exports").write_text(f"_from_{folder.name}\n")
-    keep_exports(Path(library), folder / "exports")
+    take_apart(library, folder / "exports", library, folder / "symbols")
     options = replace(job.build_options, libcxx_no_exceptions=False)
     write_static_library(replace(job, linkage="static", build_options=options), paths)
     return (paths.build / ARCHIVE).rename(folder / "library.a")
@@ -239,11 +262,11 @@ def linked(target: str, folder: Path, minimum: str = "13.3") -> tuple[BuildJob, 
     flags = ("-Os", "-std=gnu++20", "-fno-exceptions", "-fno-rtti", "-fvisibility=hidden")
     compiler = str(paths.wrappers / "c++")
     force = "-fvisibility-global-new-delete=force-hidden"
-    library = paths.build / job.expected_outputs[0]
+    library = paths.build / arguments.LINKED
     for words in (
         (*flags, "-c", str(folder / "library.cc"), "-o", "library.o"),
         (*flags, force, "-c", str(hooks / "apple_new.cc"), "-o", "new.o"),
-        ("-dynamiclib", "-Os", "-s", "-Wl,-x", "-o", str(library), "library.o", "new.o"),
+        ("-dynamiclib", "-Os", "-s", "-o", str(library), "library.o", "new.o"),
     ):
         succeeded((compiler, *words), job, paths)
     return job, paths

@@ -12,13 +12,17 @@ from kernel_tables import SOURCES
 from ortrim.base.command import run
 from ortrim.base.files import shipped_folder, write_if_changed
 from ortrim.base.scripts import packages_folder
+from ortrim.binaries.macho_symbols import defined_symbols
 from ortrim.binaries.objects import archive_members, visible_symbols
+from ortrim.buildspec.targets import TARGETS
 from ortrim.compiling.executor import write_static_library
-from ortrim.compiling.plan import BuildJob
+from ortrim.compiling.plan import BuildJob, Toolchain
 from ortrim.compiling.relink import MLAS, leave_out_unreached, mlas_texts, read_script
 from ortrim.compiling.upstream import CompileOutcome
-from ortrim.compiling.workspace import BuildInputs, JobPaths, job_environment, prepare_workspace
+from ortrim.compiling.workspace import DYLIB, BuildInputs, JobPaths, job_environment, prepare_workspace
 from ortrim.pins.shipped import tool_requirements
+from ortrim.platforms import APPLE
+from ortrim.platforms.apple.arguments import zig_apple_toolchain
 from own_caches import zig_of_tests
 from sample_plans import sample_plan
 
@@ -39,6 +43,11 @@ rule link
     -Wl,--gc-sections -Wl,-T,../../hooks/unreached.ld -Wl,--version-script=exports.map $in -o $out
 """
 
+MACH_O: Final = (
+    NINJA.partition("rule link")[0].replace("-fPIC", "-fvisibility=hidden -fno-threadsafe-statics")
+    + 'rule link\n  command = "$wrappers/c++" -Os -dynamiclib -nostdlib++ -Wl,-dead_strip $in -o $out\n'
+)
+
 
 def job_of(*names: str, cpu: str = "") -> BuildJob:
     """Return a job for a library that exports some functions, for a processor and better ones."""
@@ -53,12 +62,18 @@ class Tree:
     environment: dict[str, str]
     notes: list[str] = field(default_factory=list)
     links: int = 0
+    target: str = ""
 
     @property
     def library(self) -> Path:
         return self.paths.configured / "library.so"
 
     def export(self, *names: str) -> None:
+        declared = "".join(f'extern "C" int {name}(int);\n' for name in names)
+        shown = f'{declared}__attribute__((visibility("default"))) extern int (*const asked[])(int);\n'
+        write_if_changed(
+            self.paths.configured / "asked.cc", f"{shown}int (*const asked[])(int) = {{{', '.join(names)}}};\n"
+        )
         text = f"{{ global: {' '.join(f'{name};' for name in names)} local: *; }};\n"
         write_if_changed(self.paths.configured / "exports.map", text)
 
@@ -72,8 +87,10 @@ class Tree:
         self.export(*names)
         outcome = self.link()
         assert not outcome.failed, outcome.lines
+        job = job_of(*names, cpu=cpu)
+        job = replace(job, target=TARGETS[self.target]) if self.target else job
         outcome = leave_out_unreached(
-            self.paths, job_of(*names, cpu=cpu), outcome, self.link, self.notes.append, texts=mlas_texts(self.paths)
+            self.paths, job, outcome, self.link, self.notes.append, texts=mlas_texts(self.paths)
         )
         assert not outcome.failed, outcome.lines
         return read_script(self.paths)
@@ -85,54 +102,77 @@ class Tree:
 
 @pytest.fixture
 def tree(tmp_path: Path) -> Tree:
-    """Lay the sources out and write what ninja is to do with them."""
-    work, sources = tmp_path / "a folder, mine", tmp_path / "the sources"
+    return laid_out(tmp_path, sample_plan().targets[0].job.toolchain)
+
+
+def laid_out(folder: Path, toolchain: Toolchain, target: str = "") -> Tree:
+    """Lay the sources out and write what ninja is to do with them, for Linux or a target of Apple's."""
     inputs = BuildInputs(
-        sources=sources,
+        sources=folder / "the sources",
         tools=packages_folder("tools", tool_requirements()),
-        runner=tmp_path,
+        runner=folder,
         hooks=shipped_folder("cmake"),
+        installed=APPLE.installed if target else BuildInputs.installed,
     )
-    toolchain = sample_plan().targets[0].job.toolchain
-    paths = prepare_workspace(work, inputs, toolchain, zig=zig_of_tests())
-    lines = [NINJA, f"wrappers = {paths.wrappers}"]
-    folder = Path(paths.resolve(MLAS))
-    folder.mkdir(parents=True)
+    paths = prepare_workspace(folder / "a folder, mine", inputs, toolchain, zig=zig_of_tests())
+    lines = [MACH_O if target else NINJA, f"wrappers = {paths.wrappers}"]
+    mlas = Path(paths.resolve(MLAS))
+    mlas.mkdir(parents=True)
     paths.configured.mkdir()
     stand_in = paths.hooks / "unreached.c"
     for name, text in SOURCES.items():
-        (folder / name).write_text(text)
-    units = [folder / name for name in SOURCES if name.endswith(".cpp")]
-    for source in (*units, stand_in):
+        (mlas / name).write_text(text)
+    units = [mlas / name for name in SOURCES if name.endswith(".cpp")]
+    exporting = (paths.configured / "asked.cc",) if target else ()
+    for source in (*units, stand_in, *exporting):
         escaped = str(source).replace(" ", "$ ")
         lines += [f"build {source.name}.o: cxx {escaped}", f"  source = {source}"]
     asked = [name for name, text in SOURCES.items() if 'extern "C" int Mlas' in text]
     rest = " ".join(f"{source.name}.o" for source in units if source.name not in asked)
     lines.append(f"build libmlas.a: ar {rest}")
-    objects = " ".join(f"{name}.o" for name in (*asked, stand_in.name))
-    lines.append(f"build library.so: link {objects} libmlas.a | ../../hooks/unreached.ld exports.map")
+    objects = " ".join(f"{name}.o" for name in (*asked, stand_in.name, *(each.name for each in exporting)))
+    library = DYLIB if target else "library.so"
+    lines.append(f"build {library}: link {objects} libmlas.a | ../../hooks/unreached.ld exports.map")
     (paths.configured / "build.ninja").write_text("\n".join(lines) + "\n")
-    return Tree(paths=paths, environment=job_environment(paths, toolchain))
+    return Tree(paths=paths, environment=job_environment(paths, toolchain), target=target)
 
 
-@pytest.mark.parametrize(
-    ("function", "number", "result", "kept"),
-    [
-        ("MlasFloat", 1, 21, {"FloatKernelSse", "FloatKernelAvx"}),
-        ("MlasQuant", 5, 7, {"QuantDispatchAvx2", "QuantDispatchDefault"}),
-        ("MlasPool", 1, 31, {"PoolKernel"}),
-        ("MlasExp", 1, 51, {"ExpKernel"}),
-        ("MlasOther", 1, 52, {"ExpKernel"}),
-        ("MlasCast", 1, 61, {"CastKernel"}),
-        ("MlasChosen", 1, 81, {"_Z14ChosenDispatchi"}),
-        ("MlasFilled", 1, 92, {"FilledDispatch"}),
-        ("MlasHalf", 1, 101, {"HalfDispatch"}),
-        ("MlasHalfSupported", 0, 1, set[str]()),
-        ("MlasBlockSize", 0, 8, set[str]()),
-        ("MlasRoute", 0, 1, set[str]()),
-        ("MlasFixed", 1, 11, {"FloatKernelSse"}),
-    ],
-)
+KEPT: Final = [
+    ("MlasFloat", 1, 21, {"FloatKernelSse", "FloatKernelAvx"}),
+    ("MlasQuant", 5, 7, {"QuantDispatchAvx2", "QuantDispatchDefault"}),
+    ("MlasPool", 1, 31, {"PoolKernel"}),
+    ("MlasExp", 1, 51, {"ExpKernel"}),
+    ("MlasOther", 1, 52, {"ExpKernel"}),
+    ("MlasCast", 1, 61, {"CastKernel"}),
+    ("MlasChosen", 1, 81, {"_Z14ChosenDispatchi"}),
+    ("MlasFilled", 1, 92, {"FilledDispatch"}),
+    ("MlasHalf", 1, 101, {"HalfDispatch"}),
+    ("MlasHalfSupported", 0, 1, set[str]()),
+    ("MlasBlockSize", 0, 8, set[str]()),
+    ("MlasRoute", 0, 1, set[str]()),
+    ("MlasFixed", 1, 11, {"FloatKernelSse"}),
+]
+
+
+CALLED: Final = frozenset({"_Z14ChosenDispatchi"})
+
+
+@pytest.mark.parametrize("target", ["ios-arm64", "ios-simulator-x86_64"])
+def test_apples_linker_has_no_scripts(target: str, tmp_path: Path) -> None:
+    """What the table's users reach stays, and no name of what is left out has code; what fills the table may stay."""
+    toolchain = zig_apple_toolchain(TARGETS[target], "15.1", "0.17.0")
+    tree = laid_out(tmp_path, toolchain, target)
+    for function, _, _, kept in KEPT[::5]:
+        left_out = tree.make(function)
+        assert left_out | CALLED == (ALL - kept - {"ExpKernel"}) | CALLED, function
+        assert not left_out & kept
+        code = {each.name for each in defined_symbols(tree.paths.configured / DYLIB) if each.code}
+        members = archive_members(tree.paths.configured / "libmlas.a")
+        archived = frozenset[str]().union(*(visible_symbols(content)[0] for _, content in members))
+        assert not (code & left_out & archived) - CALLED
+
+
+@pytest.mark.parametrize(("function", "number", "result", "kept"), KEPT)
 def test_what_a_function_needs_stays_and_works(
     tree: Tree, function: str, number: int, result: int, kept: set[str]
 ) -> None:

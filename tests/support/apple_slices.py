@@ -5,9 +5,13 @@ that say which system they are for. `integration/test_apple_assembly.py` links t
 crashes when it links for iOS, of which it carries no libraries.
 """
 
+import hashlib
+import struct
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
+
+import lief
 
 from ortrim.base.command import run
 
@@ -53,6 +57,40 @@ __attribute__((visibility("default"))) int OrtGetApiBase(void) { return CALL; }
 
 def recorded(target: str) -> bytes:
     return (RECORDED / f"{target}.dylib").read_bytes()
+
+
+def is_truly_signed(library: bytes) -> bool:
+    """Whether an ad hoc signature has the digest of each page of what is before it (Apple's kern/cs_blobs.h)."""
+    start = library.rindex(b"\xfa\xde\x0c\xc0")
+    place = start + struct.unpack_from(">I", library, start + 16)[0]
+    hashes, _, _, pages, covered, power = struct.unpack_from(">5I3xB", library, place + 16)
+    content = library[:covered]
+    digests = b"".join(hashlib.sha256(content[at : at + (1 << power)]).digest() for at in range(0, covered, 1 << power))
+    return covered == start and digests == library[place + hashes : place + hashes + 32 * pages]
+
+
+def function_at(symbols: bytes, address: int) -> str:
+    """Return the function in which an address lies, as debuggers find it by a dSYM without DWARF: the nearest name."""
+    return max((value, name) for name, value in _names(symbols).items() if value <= address)[1]
+
+
+def address_of(symbols: bytes, name: str) -> int:
+    return _names(symbols)[name]
+
+
+def initializers(library: bytes) -> tuple[int, ...]:
+    """Return the addresses of the functions that the loader calls first, as the library's file has them."""
+    parsed = lief.MachO.parse(library)
+    binary = parsed.at(0) if parsed else None
+    section = binary.get_section("__mod_init_func") if binary else None
+    content = bytes(section.content) if section else b""
+    return struct.unpack(f"<{len(content) // 8}Q", content)
+
+
+def _names(data: bytes) -> dict[str, int]:
+    parsed = lief.MachO.parse(data)
+    binary = parsed.at(0) if parsed else None
+    return {str(each.name): each.value for each in binary.symbols} if binary else {}
 
 
 def install_name(target: str) -> str:

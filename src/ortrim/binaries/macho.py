@@ -259,9 +259,9 @@ def is_binary(data: bytes) -> bool:
 diagnosed = partial(elf.diagnosed, code="corrupt-mach-o", what="the Mach-O file is damaged")
 
 
-def load_commands(data: bytes) -> Iterator[tuple[int, int]]:
+def load_commands(data: bytes | bytearray) -> Iterator[tuple[int, int]]:
     """Yield the kind and the place of each load command. Raises ValueError for a file that is not of 64 bits."""
-    start = THIN_MAGICS.get(data[:4])
+    start = THIN_MAGICS.get(bytes(data[:4]))
     if start != 32:
         raise ValueError("it is not a 64-bit file")
     (count,) = struct.unpack_from("<I", data, 16)

@@ -1,16 +1,18 @@
-"""A Mach-O library that exports only chosen symbols: what Apple's linker does when it is given a list of exports.
+"""A Mach-O library that exports only chosen symbols, and its symbols in a file of their own.
+
+The first is what Apple's linker does when it is given a list of exports, the second what `dsymutil` and `strip` do.
 
 zig's linker takes such a list and passes it over: it exports every symbol that no compiler has hidden, and names of its
 own (`__mh_dylib_header`). It also has the loader look for weak symbols in all libraries of the program, where a Mac's
 C++ library would answer for the one inside. So, afterwards, other symbols become local, what is weak is the library's
-own, and exports trie and ad hoc signature are written anew. Every part keeps its place and its size.
+own, and `__LINKEDIT` is written anew without what the loader does not read. What is mapped keeps its place.
 
 Source of the format: Apple's mach-o/loader.h and mach-o/nlist.h.
 """
 
 import hashlib
 import struct
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby, takewhile
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -18,7 +20,15 @@ from typing import Final, NamedTuple
 import lief
 
 from ortrim.base.files import storage_errors
-from ortrim.binaries.macho import LC_DYSYMTAB, LC_SYMTAB, checked_header, diagnosed, load_commands
+from ortrim.binaries.macho import (
+    LC_DYSYMTAB,
+    LC_SYMTAB,
+    PROCESSORS,
+    architecture_name,
+    checked_header,
+    diagnosed,
+    load_commands,
+)
 from ortrim.errors import BinaryError
 
 lief.disable_leak_warning()  # at the interpreter's end it now and then prints what Python has not collected of it
@@ -78,145 +88,164 @@ def _uleb128(number: int) -> bytes:
     return bytes([*content, number])
 
 
-LC_CODE_SIGNATURE: Final = 0x1D
-SIGNATURE_MAGIC: Final = 0xFADE0CC0
-DIRECTORY_MAGIC: Final = 0xFADE0C02
-SHA256: Final = 2
-
-
-def signed_anew(data: bytes) -> bytes:
-    """Return a file of one architecture with the digests of its pages as they are; unchanged when it is not signed."""
-    place = dict(load_commands(data)).get(LC_CODE_SIGNATURE)
-    if place is None:
-        return data
-    (start,) = struct.unpack_from("<I", data, place + 8)
-    magic, _, count = struct.unpack_from(">III", data, start)
-    slots = dict(struct.unpack_from(">II", data, start + 12 + 8 * number) for number in range(count))
-    directory = start + slots.get(0, 0)
-    fields = struct.unpack_from(">9I4B", data, directory)
-    hashes, pages, covered, digest_bytes, kind, page_shift = (fields[n] for n in (4, 7, 8, 9, 10, 12))
-    first, page_bytes = directory + hashes, 1 << page_shift
-    if (magic, fields[0]) == (SIGNATURE_MAGIC, DIRECTORY_MAGIC) and (kind, digest_bytes) != (SHA256, 32):
-        raise ValueError("its signature is not of SHA-256")
-    whole = pages == -(-covered // page_bytes) and first + 32 * pages <= len(data) and covered <= start
-    if (magic, fields[0]) != (SIGNATURE_MAGIC, DIRECTORY_MAGIC) or not whole:
-        raise ValueError("its signature is damaged")
-    content = bytearray(data)
-    for number in range(pages):
-        page = data[number * page_bytes : min((number + 1) * page_bytes, covered)]
-        content[first + 32 * number : first + 32 * (number + 1)] = hashlib.sha256(page).digest()
-    return bytes(content)
-
-
 lief.logging.disable()
 
-LIBRARY_TYPE: Final = 6
-LC_DYLD_INFO_ONLY: Final = 0x80000022
-WEAK_FIELD, EXPORT_FIELD = 24, 40
-"""Where `weak_bind_off` and `export_off` lie in LC_DYLD_INFO_ONLY, each before its size."""
+LIBRARY_TYPE, SYMBOLS_TYPE = 6, 10
+LC_SEGMENT, LC_UUID, LC_BUILD_VERSION, LC_DYLD_INFO_ONLY = 0x19, 0x1B, 0x32, 0x80000022
+LC_CODE_SIGNATURE, LC_FUNCTION_STARTS, LC_DATA_IN_CODE = 0x1D, 0x26, 0x29
+BINDING_FIELDS, WEAK_FIELD, EXPORT_FIELD = (8, 16, 32), 24, 40
+"""Where LC_DYLD_INFO_ONLY says where its instructions lie, each before their size."""
+INDIRECT_FIELD: Final = 56
 FLAGS_FIELD: Final = 24
 WEAK_FLAGS: Final = 0x8000 | 0x10000  # MH_WEAK_DEFINES and MH_BINDS_TO_WEAK, in the header's flags
 WEAK: Final = lief.MachO.DyldBindingInfo.CLASS.WEAK
 SYMBOL: Final = struct.Struct("<IBBHQ")
-INDEX: Final = struct.Struct("<I")
-EXTERN, PRIVATE_EXTERN = 0x01, 0x10
-OF_NO_SYMBOL: Final = (0x80000000, 0x40000000, 0xC0000000)
-"""INDIRECT_SYMBOL_LOCAL, INDIRECT_SYMBOL_ABS and both.
-
-zig's linker leaves as many entries as memory was as there are pointers to the library's own symbols; to Apple's tools
-such a number of no symbol is damage.
-"""
+STAB_MASK, TYPE_MASK, IN_SECTION, PRIVATE_EXTERN, EXTERN = 0xE0, 0x0E, 0x0E, 0x10, 0x01
+OF_NO_SYMBOL: Final = 0x80000000
+"""INDIRECT_SYMBOL_LOCAL, for pointers to the library's own symbols, for which zig's linker leaves what memory had."""
+HEADER_BYTES, INDEX_BYTES, ALIGNMENT, SYMBOLS_START = 32, 4, 8, 4096
+SIGNATURE_MAGIC, DIRECTORY_MAGIC, SIGNATURE_ALIGNMENT, SHA256 = 0xFADE0CC0, 0xFADE0C02, 16, 2
+PAGE_POWERS: Final = frozenset({12, 14})
+SUPER_BLOB: Final = struct.Struct(">5I")
+DIRECTORY: Final = struct.Struct(">9I4B")
 
 
 class MachoSymbol(NamedTuple):
-    """An entry of the table of symbols, and the number that it has had there."""
+    """An entry of the table of symbols, with its name."""
 
-    number: int
     name: str
-    start: int
     kind: int
     section: int
     note: int
     value: int
 
-
-class Tables(NamedTuple):
-    """Offsets and content of the load commands that describe a library's exports."""
-
-    dysymtab: int
-    dyld_info: int
-    symbols: int
-    symbol_count: int
-    names: int
-    first_offered: int
-    offered: int
-    indirect: int
-    indirects: int
+    @property
+    def defined(self) -> bool:
+        """Whether it has a place in a section."""
+        return self.kind & TYPE_MASK == IN_SECTION and not self.kind & STAB_MASK
 
 
-def keep_exports(library: Path, listing: Path) -> None:
-    """Leave a library the exports that a file lists, a name a line; see `with_exports`."""
+def take_apart(linked: Path, listing: Path, library: Path, symbols: Path) -> None:
+    """Write of a linked library what an app takes, which exports what a file lists, a name a line, and its symbols."""
     with storage_errors(library):
         names = frozenset(listing.read_text(encoding="utf-8").split())
-        library.write_bytes(with_exports(library.read_bytes(), names, str(library)))
+        for path, content in zip((library, symbols), taken_apart(linked.read_bytes(), names, str(linked)), strict=True):
+            path.write_bytes(content)
 
 
-def with_exports(data: bytes, names: Collection[str], where: str = "") -> bytes:
-    """Return a library that exports only these symbols, as the linker names them; signed again if it was signed."""
+def taken_apart(data: bytes, names: Collection[str], where: str = "") -> tuple[bytes, bytes]:
+    """Return a library that exports only these symbols, as the linker names them, and what a dSYM of it holds.
+
+    The library is signed if it was signed. Its UUID is a digest of what is left of it, so that it does not hang on what
+    the linker leaves of its memory in tables that nobody reads.
+    """
     with diagnosed(where):
         if checked_header(data)[1] != LIBRARY_TYPE:
             raise BinaryError("not-mach-o", "this is not a Mach-O library", where=where)
         _require_own_definitions(data)
-        tables = _tables(data)
-        offered = tuple(_offered(data, tables))
-        kept = tuple(symbol for symbol in offered if symbol.name in names)
-        if missing := sorted(set(names) - {symbol.name for symbol in kept}):
+        symbols = tuple(_symbols(data))
+        exported = {each.name for each in symbols if each.defined and each.kind & EXTERN}
+        if missing := sorted(set(names) - exported):
             what = f"the library does not define {', '.join(missing)}"
             raise BinaryError("symbol-missing", what, where=where, hint="build again; if it fails again, report it")
-        others = (symbol for symbol in offered if symbol.name not in names)
-        hidden = tuple(symbol._replace(kind=symbol.kind & ~EXTERN | PRIVATE_EXTERN) for symbol in others)
-        content = bytearray(data)
-        _write_symbols(content, tables, hidden, kept)
-        _bind_nothing_weakly(content, tables)
-        _write_trie(content, tables, exports_trie({symbol.name: symbol.value for symbol in kept}))
-        return signed_anew(bytes(content))
+        kept = [number for number, each in enumerate(symbols) if each.kind & EXTERN and each.name in names]
+        asked = [number for number, each in enumerate(symbols) if each.kind & ~PRIVATE_EXTERN == EXTERN]
+        content = _without_tables(data)
+        _write_linkedit(content, data, symbols, kept, asked)
+        _write_uuid(content)
+        return _signed(content, data), _symbols_alone(content, [each for each in symbols if each.defined])
 
 
-def _tables(data: bytes) -> Tables:
+def _symbols(data: bytes) -> Iterator[MachoSymbol]:
+    start, count, names, _ = struct.unpack_from("<4I", data, _commands(data)[LC_SYMTAB] + 8)
+    for place in range(start, start + count * SYMBOL.size, SYMBOL.size):
+        at, *entry = SYMBOL.unpack_from(data, place)
+        yield MachoSymbol(data[names + at : data.index(0, names + at)].decode(), *entry)
+
+
+def _commands(data: bytes | bytearray) -> dict[int, int]:
+    """Return where the load commands lie; of segments the last one, which has to be `__LINKEDIT`."""
     places = dict(load_commands(data))
-    try:
-        symtab, dysymtab, dyld_info = (places[kind] for kind in (LC_SYMTAB, LC_DYSYMTAB, LC_DYLD_INFO_ONLY))
-    except KeyError as error:
-        raise ValueError(f"it has no load command {error.args[0]:#x}") from error
-    symbols, count, names, _ = struct.unpack_from("<4I", data, symtab + 8)
-    _, _, *offered = struct.unpack_from("<4I", data, dysymtab + 8)
-    indirect = struct.unpack_from("<2I", data, dysymtab + 56)
-    return Tables(dysymtab, dyld_info, symbols, count, names, *offered, *indirect)
+    for kind in (LC_SYMTAB, LC_DYSYMTAB, LC_DYLD_INFO_ONLY, LC_UUID, LC_SEGMENT):
+        if kind not in places:
+            raise ValueError(f"it has no load command {kind:#x}")
+    if data[places[LC_SEGMENT] + 8 :][:11] != b"__LINKEDIT\0":
+        raise ValueError("__LINKEDIT is not its last segment")
+    return places
 
 
-def _offered(data: bytes, tables: Tables) -> Iterator[MachoSymbol]:
-    for number in range(tables.first_offered, tables.first_offered + tables.offered):
-        start, *entry = SYMBOL.unpack_from(data, tables.symbols + number * SYMBOL.size)
-        place = tables.names + start
-        name = data[place : data.index(0, place)].decode()
-        yield MachoSymbol(number, name, start, *entry)
+def _without_tables(data: bytes) -> bytearray:
+    """Return a library up to `__LINKEDIT`, as one that binds nothing weakly."""
+    (start,) = struct.unpack_from("<Q", data, _commands(data)[LC_SEGMENT] + 40)
+    content = bytearray(data[:start])
+    (flags,) = struct.unpack_from("<I", content, FLAGS_FIELD)
+    struct.pack_into("<I", content, FLAGS_FIELD, flags & ~WEAK_FLAGS)
+    return content
 
 
-def _write_symbols(
-    content: bytearray, tables: Tables, hidden: tuple[MachoSymbol, ...], kept: tuple[MachoSymbol, ...]
+def _write_linkedit(
+    content: bytearray, data: bytes, symbols: Sequence[MachoSymbol], kept: Sequence[int], asked: Sequence[int]
 ) -> None:
-    """Put what is hidden at the end of the local symbols, before what is offered, and renumber what goes by numbers."""
-    renumbered = {}
-    for number, symbol in enumerate((*hidden, *kept), tables.first_offered):
-        SYMBOL.pack_into(content, tables.symbols + number * SYMBOL.size, *symbol[2:])
-        renumbered[symbol.number] = number
-    local = tables.first_offered + len(hidden)
-    struct.pack_into("<4I", content, tables.dysymtab + 8, 0, local, local, len(kept))
-    for place in range(tables.indirect, tables.indirect + tables.indirects * INDEX.size, INDEX.size):
-        (number,) = INDEX.unpack_from(content, place)
-        number = renumbered.get(number, number)
-        is_known = number < tables.symbol_count or number in OF_NO_SYMBOL
-        INDEX.pack_into(content, place, number if is_known else OF_NO_SYMBOL[0])
+    """Append the tables in the order of cctools, and say in the load commands where they are."""
+    places = _commands(data)
+
+    def append(table: bytes, field: int, unit: int = 1) -> None:
+        struct.pack_into("<II", content, field, len(content), len(table) // unit)
+        content.extend(table + bytes(-len(table) % ALIGNMENT))
+
+    info = places[LC_DYLD_INFO_ONLY]
+    for field in BINDING_FIELDS:
+        append(_padded(_table(data, info + field)), info + field)
+    append(b"", info + WEAK_FIELD)
+    append(_padded(exports_trie({symbols[number].name: symbols[number].value for number in kept})), info + EXPORT_FIELD)
+    for place in (places[kind] for kind in (LC_FUNCTION_STARTS, LC_DATA_IN_CODE) if kind in places):
+        append(_padded(_table(data, place + 8)), place + 8)
+    table, names = _packed([symbols[number] for number in (*kept, *asked)])
+    append(table, places[LC_SYMTAB] + 8, SYMBOL.size)
+    struct.pack_into("<6I", content, places[LC_DYSYMTAB] + 8, 0, 0, 0, len(kept), len(kept), len(asked))
+    numbers = {old: new for new, old in enumerate((*kept, *asked))}
+    start, count = struct.unpack_from("<II", data, places[LC_DYSYMTAB] + INDIRECT_FIELD)
+    old = struct.unpack_from(f"<{count}I", data, start)
+    indirect = struct.pack(f"<{count}I", *(numbers.get(number, OF_NO_SYMBOL) for number in old))
+    append(indirect, places[LC_DYSYMTAB] + INDIRECT_FIELD, INDEX_BYTES)
+    append(_padded(names), places[LC_SYMTAB] + 16)
+    _end_linkedit(content, places[LC_SEGMENT])
+
+
+def _table(data: bytes, field: int) -> bytes:
+    start, size = struct.unpack_from("<II", data, field)
+    return data[start : start + size]
+
+
+def _padded(table: bytes) -> bytes:
+    return table + bytes(-len(table) % ALIGNMENT)
+
+
+def _packed(symbols: Iterable[MachoSymbol]) -> tuple[bytes, bytes]:
+    """Return a table of symbols, and their names."""
+    table, names = bytearray(), bytearray(b"\0")
+    for name, *entry in symbols:
+        table += SYMBOL.pack(len(names), *entry)
+        names += name.encode() + b"\0"
+    return bytes(table), bytes(names)
+
+
+def _end_linkedit(content: bytearray, place: int) -> None:
+    """Let the last segment end with the file, and with a page of memory."""
+    page = 1 << PROCESSORS[architecture_name(*struct.unpack_from("<II", content, 4))][2]
+    (start,) = struct.unpack_from("<Q", content, place + 40)
+    size = len(content) - start
+    struct.pack_into("<Q", content, place + 32, size + -size % page)
+    struct.pack_into("<Q", content, place + 48, size)
+
+
+def _write_uuid(content: bytearray) -> None:
+    """Write a digest of all else, marked as such (RFC 4122, version 3) as linkers do."""
+    place = _commands(content)[LC_UUID] + 8
+    content[place : place + 16] = bytes(16)
+    digest = bytearray(hashlib.sha256(content).digest()[:16])
+    digest[6], digest[8] = digest[6] & 0x0F | 0x30, digest[8] & 0x3F | 0x80
+    content[place : place + 16] = digest
 
 
 def _require_own_definitions(data: bytes) -> None:
@@ -232,17 +261,67 @@ def _require_own_definitions(data: bytes) -> None:
             raise ValueError(f"the weak symbol at {binding.address:#x} is another library's")
 
 
-def _bind_nothing_weakly(content: bytearray, tables: Tables) -> None:
-    """Fill the instructions for weak symbols with zeros, each of which says that they end."""
-    place, size = struct.unpack_from("<II", content, tables.dyld_info + WEAK_FIELD)
-    content[place : place + size] = bytes(size)
-    (flags,) = struct.unpack_from("<I", content, FLAGS_FIELD)
-    struct.pack_into("<I", content, FLAGS_FIELD, flags & ~WEAK_FLAGS)
+def _signed(content: bytearray, data: bytes) -> bytes:
+    """Return a library with the digests of its pages if it was signed; `data` has the signature that it had."""
+    place = dict(load_commands(data)).get(LC_CODE_SIGNATURE)
+    if place is None:
+        return bytes(content)
+    old = _table(data, place + 8)
+    magic, _, _, _, start = struct.unpack_from(">5I", old)
+    fields = list(DIRECTORY.unpack_from(old, start))
+    whole = start + DIRECTORY.size <= start + fields[4] <= len(old) and fields[12] in PAGE_POWERS
+    if not whole or (magic, fields[0], *fields[9:11]) != (SIGNATURE_MAGIC, DIRECTORY_MAGIC, 32, SHA256):
+        raise ValueError("its signature is damaged, or not of SHA-256")
+    content += bytes(-len(content) % SIGNATURE_ALIGNMENT)
+    page, head = 1 << fields[12], old[start + DIRECTORY.size : start + fields[4]]
+    pages = -(-len(content) // page)
+    fields[1], fields[7], fields[8] = fields[4] + 32 * pages, pages, len(content)
+    size = SUPER_BLOB.size + fields[1]
+    covered = len(content)
+    struct.pack_into("<II", content, place + 8, covered, size + -size % SIGNATURE_ALIGNMENT)
+    content += SUPER_BLOB.pack(SIGNATURE_MAGIC, size, 1, 0, SUPER_BLOB.size) + DIRECTORY.pack(*fields) + head
+    content += bytes(32 * pages + -size % SIGNATURE_ALIGNMENT)
+    _end_linkedit(content, _commands(content)[LC_SEGMENT])
+    return with_digests(content, covered)
 
 
-def _write_trie(content: bytearray, tables: Tables, trie: bytes) -> None:
-    """Write the trie in place of the old one, which is never smaller; what is left over is filled with zeros."""
-    place, size = struct.unpack_from("<II", content, tables.dyld_info + EXPORT_FIELD)
-    if len(trie) > size:
-        raise ValueError("there is no room for its exports")
-    content[place : place + size] = trie.ljust(size, b"\0")
+def with_digests(content: bytearray, start: int) -> bytes:
+    """Return a library with the digests of its pages, for which there is room in the signature at `start`."""
+    fields = DIRECTORY.unpack_from(content, start + SUPER_BLOB.size)
+    page, first = 1 << fields[12], start + SUPER_BLOB.size + fields[4]
+    for number in range(fields[7]):
+        digest = hashlib.sha256(content[number * page : min((number + 1) * page, start)]).digest()
+        content[first + 32 * number : first + 32 * (number + 1)] = digest
+    return bytes(content)
+
+
+def _symbols_alone(library: bytearray, symbols: Iterable[MachoSymbol]) -> bytes:
+    """Return the library's UUID, system and sections without their bytes, and symbols: what debuggers read of a dSYM.
+
+    Symbols without C's underscore are the assembler's own.
+    """
+    commands, header = [], library[:HEADER_BYTES]
+    for kind, place in load_commands(library):
+        (size,) = struct.unpack_from("<I", library, place + 4)
+        command = library[place : place + size]
+        if kind == LC_SEGMENT:
+            struct.pack_into("<QQ", command, 40, 0, 0)
+            for section in range(72, size, 80):
+                struct.pack_into(
+                    "<4I", command, section + 48, 0, *struct.unpack_from("<I", command, section + 52), 0, 0
+                )
+        if kind in {LC_SEGMENT, LC_UUID, LC_BUILD_VERSION, LC_SYMTAB}:
+            commands.append(command)
+    struct.pack_into("<4I", header, 12, SYMBOLS_TYPE, len(commands), sum(map(len, commands)), 0)
+    content = header + b"".join(commands)
+    content += bytes(-len(content) % SYMBOLS_START)
+    places = dict(load_commands(content))
+    table, names = _packed([each for each in symbols if each.name.startswith("_")])
+    start = len(content)
+    struct.pack_into(
+        "<4I", content, places[LC_SYMTAB] + 8, start, len(table) // SYMBOL.size, start + len(table), len(names)
+    )
+    struct.pack_into("<Q", content, places[LC_SEGMENT] + 40, start)
+    content += table + names
+    _end_linkedit(content, places[LC_SEGMENT])
+    return bytes(content)

@@ -11,7 +11,7 @@ from uuid import UUID, uuid5
 
 from ortrim.base.files import storage_errors
 from ortrim.binaries.macho import checked_header, diagnosed, load_commands
-from ortrim.binaries.macho_exports import DIRECTORY_MAGIC, LC_CODE_SIGNATURE, SHA256, SIGNATURE_MAGIC, signed_anew
+from ortrim.binaries.macho_exports import DIRECTORY_MAGIC, LC_CODE_SIGNATURE, SHA256, SIGNATURE_MAGIC, with_digests
 
 LC_SEGMENT_64, LC_UUID, LC_ENCRYPTION_INFO_64, LC_BUILD_VERSION = 0x19, 0x1B, 0x2C, 0x32
 PHONE, SIMULATOR = 2, 7
@@ -22,9 +22,14 @@ VERSION, LINKER_SIGNED = 0x20400, 0x20002  # CS_ADHOC and CS_LINKER_SIGNED: othe
 
 
 def make_simulators(library: Path) -> None:
-    """Make a phone's library the simulators'; see `for_simulator`."""
+    """Make a phone's library the simulators', and its symbols beside it; see `for_simulator`."""
+    symbols = library.with_name(f"{library.name}.dwarf")
     with storage_errors(library):
         library.write_bytes(for_simulator(library.read_bytes(), library.name, str(library)))
+        if symbols.exists():
+            content = bytearray(symbols.read_bytes())
+            _name_simulator(content)
+            symbols.write_bytes(content)
 
 
 def for_simulator(data: bytes, name: str, where: str = "") -> bytes:
@@ -39,8 +44,7 @@ def for_simulator(data: bytes, name: str, where: str = "") -> bytes:
         (platform,) = struct.unpack_from("<I", data, build + 8)
         if not (build and uuid and encrypted) or platform != PHONE or LC_CODE_SIGNATURE in dict(places):
             raise ValueError("it is not a phone's, as zig links it")
-        struct.pack_into("<I", content, build + 8, SIMULATOR)
-        content[uuid + 8 : uuid + 24] = uuid5(UUID(bytes=data[uuid + 8 : uuid + 24]), "simulator").bytes
+        _name_simulator(content)
         start = _rounded(len(data), 16)
         (code,) = struct.unpack_from("<Q", data, text + 48)
         signature = unhashed_signature(start, code, name)
@@ -54,7 +58,15 @@ def for_simulator(data: bytes, name: str, where: str = "") -> bytes:
         )
         content[encrypted : COMMANDS + length] = after
         struct.pack_into("<I", content, 20, length - 8)
-        return signed_anew(bytes(content.ljust(start, b"\0") + signature))
+        return with_digests(content.ljust(start, b"\0") + signature, start)
+
+
+def _name_simulator(content: bytearray) -> None:
+    """Write the simulators' platform and a UUID of their own into a file's load commands."""
+    places = dict(load_commands(content))
+    build, uuid = places[LC_BUILD_VERSION], places[LC_UUID]
+    struct.pack_into("<I", content, build + 8, SIMULATOR)
+    content[uuid + 8 : uuid + 24] = uuid5(UUID(bytes=bytes(content[uuid + 8 : uuid + 24])), "simulator").bytes
 
 
 def unhashed_signature(covered: int, code: int, name: str) -> bytes:

@@ -11,6 +11,7 @@ from elftools.elf.elffile import ELFFile
 from elftools.elf.relocation import RelocationSection
 from elftools.elf.sections import SymbolTableSection
 
+from ortrim.binaries import macho_symbols
 from ortrim.binaries.elf import read_bytes, with_elf_type
 from ortrim.binaries.macho import LC_SYMTAB, checked_header, diagnosed, is_thin, load_commands
 from ortrim.binaries.static_archives import members_of
@@ -82,11 +83,15 @@ def visible_symbols(data: bytes, where: str | Path = "") -> tuple[frozenset[str]
 
 
 def own_references(path: Path) -> frozenset[str]:
-    """Return the mangled names that an ELF object both defines for others and refers to by name itself.
+    """Return the mangled names that an object both defines for others and refers to by name itself.
 
     A linker that gets another definition of such a name uses it in the object, too.
     """
-    return with_elf_type(read_bytes(path, *MISSING), path, OBJECT, lambda elf: frozenset(_references(elf)))
+    data = read_bytes(path, *MISSING)
+    if is_thin(data):
+        with diagnosed(str(path)):
+            return macho_symbols.own_references(data)
+    return with_elf_type(data, path, OBJECT, lambda elf: frozenset(_references(elf)))
 
 
 def _references(elf: ELFFile) -> Iterator[str]:

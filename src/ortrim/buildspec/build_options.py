@@ -95,7 +95,7 @@ def applicable(
         compression_ordering=asked.compression_ordering and toolchain == "zig" and elf,
         unwind_tables=exceptions or asked.unwind_tables or (asked.unwind_tables if elf else None),
         libcxx_no_exceptions=asked.libcxx_no_exceptions and own_runtime,
-        dead_kernel_elimination=asked.dead_kernel_elimination and lld,
+        dead_kernel_elimination=asked.dead_kernel_elimination and (lld or (toolchain == "zig" and not static)),
         avx512_kernels=asked.avx512_kernels and x64 and lld and asked.dead_kernel_elimination,
         demangler=asked.demangler or not lld,
     )

@@ -330,7 +330,10 @@ READERS: Final = ("parse_context.cc", "coded_stream.cc")
 """Protobuf's own sources through which all reading and all writing goes."""
 BASE: Final = "message_lite.cc"
 """What all messages have in common: functions that read or write any message, and some that do not."""
-ANY_MESSAGE: Final = re.compile("Parse|Serialize|ByteSize|Append")
+ANY_MESSAGE: Final = re.compile(
+    "(?!_ZN6google8protobuf11MessageLite14_InternalParse).*(Parse|Serialize|ByteSize|Append)"
+)
+"""Of what such functions are called; the one method that has no override in a message reads nothing."""
 METHOD: Final = re.compile(r"_ZNK?4onnx\w+(14_InternalParseEPKc|18_InternalSerializeEPh|12ByteSizeLongE)\w+")
 
 
@@ -360,7 +363,7 @@ def _reads_or_writes(linked: LinkedObject) -> bool:
     Of what all messages have in common, functions go by their names, and any counts where these are not known.
     """
     if linked.source == BASE:
-        return linked.functions is None or any(map(ANY_MESSAGE.search, linked.functions))
+        return linked.functions is None or any(map(ANY_MESSAGE.match, linked.functions))
     return linked.source in READERS
 
 

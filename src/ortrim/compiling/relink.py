@@ -3,9 +3,10 @@
 That is kernels, and what reads and writes ONNX's messages as files.
 """
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -15,13 +16,14 @@ from ortrim.base.command import run
 from ortrim.base.files import sha256_of, storage_errors, write_if_changed
 from ortrim.base.json import first_fault, from_json
 from ortrim.binaries.link_map import read_link_map
+from ortrim.binaries.macho_symbols import DefinedSymbol, defined_symbols, yield_to_others
 from ortrim.binaries.objects import own_references, read_object
 from ortrim.compiling import dead_kernels
 from ortrim.compiling.mechanisms import MESSAGES, Mechanisms, avx512_assignments
 from ortrim.compiling.plan import BuildJob, digest
 from ortrim.compiling.translation_units import ObjectSymbols, symbolic_path
 from ortrim.compiling.upstream import CompileOutcome
-from ortrim.compiling.workspace import LEFT_OUT, UNREACHED, JobPaths
+from ortrim.compiling.workspace import DYLIB, LEFT_OUT, UNREACHED, JobPaths
 from ortrim.errors import BuildError
 
 EVERYWHERE: Final = ("${sources}/", "${build}/")
@@ -92,6 +94,7 @@ SYMBOL: Final = "ortrim_unreached"
 ROOM: Final = 256  # bytes of `resources/cmake/unreached.c`
 HOOKS: Final = "${hooks}/"
 MLAS: Final = "${sources}/onnxruntime/onnxruntime/core/mlas/lib/"
+OF_TABLE: Final = (MLAS, HOOKS)
 OF_MESSAGES: Final = ("${sources}/protobuf/", "${build}/MinSizeRel/onnx/")
 """Protobuf, and what protoc makes; `units.cmake` has them compiled whole also where the linker optimises the rest."""
 OPTIMIZED: Final = "lto.o"
@@ -113,12 +116,13 @@ class _Tree:
     readable: tuple[ObjectSymbols, ...]
     own: Mapping[str, frozenset[str]]
     optimized: bool
+    named: Mapping[str, tuple[DefinedSymbol, ...]]
 
     def linked(
         self, paths: JobPaths
     ) -> tuple[tuple[dead_kernels.LinkedObject, ...], tuple[dead_kernels.LinkedObject, ...]]:
         """Return MLAS's objects and all readable ones, with what the last link took of them; LTO's are one."""
-        sections = _sections_by_file(paths)
+        sections = _sections_by_unit(paths, self.named) if self.named else _sections_by_file(paths)
         mlas, readable = _linked(self.mlas, self.own, sections), _linked(self.readable, {}, sections)
         if not self.optimized:
             return mlas, readable
@@ -159,6 +163,7 @@ def leave_out_unreached(
         return linked
     done = paths.hooks / DONE
     tree = _tree(paths, job)
+    link = link if job.target.is_elf else partial(_link_in_favour, paths, link)
     if not _is_done(paths, job):
         mlas, readable = tree.linked(paths)
         methods = frozenset[str]() if MESSAGES in mechanisms.left_out else dead_kernels.message_methods(readable)
@@ -206,6 +211,13 @@ def _link_without(
     return link()
 
 
+def _link_in_favour(paths: JobPaths, link: Callable[[], CompileOutcome]) -> CompileOutcome:
+    """Link with a linker that has no scripts: what is left out gives way to our own definitions."""
+    for archive in sorted(paths.configured.rglob("*.a")):
+        yield_to_others(archive, read_script(paths))
+    return link()
+
+
 def write_script(paths: JobPaths, symbols: Iterable[str], table: dead_kernels.KernelTable = NO_TABLE) -> None:
     """Say which symbols the next link leaves out, those in `table` as code; beyond `ROOM` some share an address."""
     numbered = tuple(enumerate(sorted(symbols)))
@@ -214,7 +226,9 @@ def write_script(paths: JobPaths, symbols: Iterable[str], table: dead_kernels.Ke
         for number, symbol in numbered
     )
     lines = (f'"{symbol}" = {place};\n' for symbol, place in places)
-    definitions = (f'ORTRIM_LEFT_OUT({number}, "{symbol}")\n' for number, symbol in numbered)
+    definitions = (
+        f'ORTRIM_LEFT_OUT{"_CALL" * table.is_called(symbol)}({number}, "{symbol}")\n' for number, symbol in numbered
+    )
     write_if_changed(paths.hooks / LEFT_OUT, "".join(definitions))
     write_if_changed(paths.hooks / UNREACHED, "".join(lines))
 
@@ -239,12 +253,14 @@ def mlas_texts(paths: JobPaths) -> dict[str, str]:
 def _tree(paths: JobPaths, job: BuildJob) -> _Tree:
     """Read the tree's objects; of those that the linker optimises the compiler's own code is all there is."""
     readable = OF_MESSAGES if job.build_options.lto else EVERYWHERE
-    objects = read_objects(paths, (*readable, MLAS, HOOKS))
+    units = (*readable, MLAS, HOOKS)
+    objects = read_objects(paths, units)
     return _Tree(
-        mlas=tuple(each for each in objects if each.unit.startswith((MLAS, HOOKS))),
+        mlas=tuple(each for each in objects if each.unit.startswith(OF_TABLE)),
         readable=tuple(each for each in objects if each.unit.startswith(readable)),
         own={unit: own_references(path) for unit, path in compiled_units(paths, (MLAS,))},
         optimized=job.build_options.lto,
+        named={} if job.target.is_elf else {unit: defined_symbols(path) for unit, path in compiled_units(paths, units)},
     )
 
 
@@ -256,13 +272,14 @@ def _linked(
             source=name,
             defined=each.defined,
             undefined=each.undefined,
-            live=bool(code := _beginning(sections.get(f"{name}.o", ()), ".text")),
-            data=bool(_beginning(sections.get(f"{name}.o", ()), *DATA)),
+            live=bool(code := _beginning(taken, ".text")),
+            data=bool(_beginning(taken, *DATA)),
             functions=_functions(code),
             own=own.get(each.unit, frozenset()),
         )
         for each in objects
         for name in [each.unit.rsplit("/", 1)[1]]
+        for taken in [sections.get(each.unit, sections.get(f"{name}.o", set()))]
     )
 
 
@@ -274,6 +291,25 @@ def _functions(sections: frozenset[str]) -> frozenset[str] | None:
     """Return the functions whose sections these are; None when several may share one."""
     named = frozenset(section.removeprefix(FUNCTION) for section in sections if section.startswith(FUNCTION))
     return named if len(named) == len(sections) else None
+
+
+def _sections_by_unit(paths: JobPaths, named: Mapping[str, tuple[DefinedSymbol, ...]]) -> dict[str, set[str]]:
+    """Return by units what a map would say, of the symbols of a Mach-O library: zig's linker writes no map.
+
+    What is left out is nobody's. A symbol that several objects define, such as a template's function, is of those of
+    which more is there, or else of all; if some do not deal with the table, it knows nothing of the table.
+    """
+    kept = {symbol.name for symbol in defined_symbols(paths.configured / DYLIB)} - read_script(paths)
+    times = Counter(name for symbols in named.values() for name in {each.name for each in symbols})
+    outside = (symbols for unit, symbols in named.items() if not unit.startswith(OF_TABLE))
+    kept -= {each.name for symbols in outside for each in symbols if times[each.name] > 1}
+    there = {unit: [each for each in symbols if each.name in kept] for unit, symbols in named.items()}
+    live = {unit for unit, symbols in there.items() if any(times[each.name] == 1 for each in symbols)}
+    placed = {each.name for unit in live for each in there[unit]}
+    return {
+        unit: {each.elf_section for each in symbols if unit in live or each.name not in placed}
+        for unit, symbols in there.items()
+    }
 
 
 def _sections_by_file(paths: JobPaths) -> dict[str, set[str]]:

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from apple_slices import TRIPLES, recorded
-from ortrim.binaries.macho import MachSignature, macho_of
+from apple_slices import TRIPLES, is_truly_signed, recorded
+from ortrim.binaries.macho import MachKind, MachSignature, macho_of
 from ortrim.binaries.macho_exports import WEAK as WEAK_CLASS
-from ortrim.binaries.macho_exports import WEAK_FLAGS, exports_trie, signed_anew, with_exports
+from ortrim.binaries.macho_exports import WEAK_FLAGS, exports_trie, taken_apart
 from ortrim.errors import BinaryError
 from refusing import refused
 
@@ -27,42 +27,76 @@ def exported(library: bytes) -> tuple[str, ...]:
     return image.exported
 
 
+def library_of(data: bytes) -> bytes:
+    return taken_apart(data, {API})[0]
+
+
 @pytest.mark.parametrize("target", TRIPLES)
 def test_only_what_is_asked_for_is_offered(target: str) -> None:
     """What zig's linker offers besides is gone, from the table of symbols and from the trie."""
-    assert exported(with_exports(recorded(target), {API})) == ("OrtGetApiBase",)
+    assert exported(library_of(recorded(target))) == ("OrtGetApiBase",)
 
 
-def test_nothing_moves() -> None:
-    """The library has its size, its code and its load commands, and asks for what it asked for before."""
-    library = with_exports(LIBRARY, {API})
-    assert len(library) == len(LIBRARY)
-    (before,), (after,) = (macho_of(each, "library").images for each in (LIBRARY, library))
-    assert (after.undefined, after.needed, after.segments) == (before.undefined, before.needed, before.segments)
-    assert (after.builds, after.install_name, after.uuid) == (before.builds, before.install_name, before.uuid)
+@pytest.mark.parametrize("target", TRIPLES)
+def test_nothing_that_is_mapped_moves(target: str) -> None:
+    """The library has its code and load commands, and asks for what it asked for before; what only names is gone."""
+    (before,), (after,) = (macho_of(each, "").images for each in (recorded(target), library_of(recorded(target))))
+    assert after.size_bytes < before.size_bytes
+    assert (after.undefined, after.needed, after.segments[:-1]) == (
+        before.undefined,
+        before.needed,
+        before.segments[:-1],
+    )
+    assert (after.builds, after.install_name) == (before.builds, before.install_name)
+    assert {name for name, _ in symbols(library_of(recorded(target)))} == {
+        API,
+        *(f"_{name}".replace("_dyld_stub", "dyld_stub") for name in after.undefined),
+    }
 
 
 def test_the_signature_is_that_of_what_was_written() -> None:
     """Without a true signature no Apple processor of ARM loads a library."""
-    library = with_exports(LIBRARY, {API})
-    assert library != LIBRARY
-    assert signed_anew(library) == library
+    library = library_of(LIBRARY)
+    assert is_truly_signed(library)
+    assert not is_truly_signed(library[:100] + b"?" + library[101:])
     assert macho_of(library, "library").images[0].signature is MachSignature.AD_HOC
+    assert macho_of(library_of(recorded("macos-x86_64")), "").images[0].signature is MachSignature.NONE
 
 
-def test_done_again_it_changes_nothing() -> None:
-    """A build that links nothing anew finds the library as it left it."""
-    once = with_exports(LIBRARY, {API})
-    assert with_exports(once, {API}) == once
+@pytest.mark.parametrize(
+    ("field", "value"), [(0, 0), (20, 0), (20 + 37, 1), (20 + 16, 0xFFFFFFF), (20 + 16, 3), (20 + 39, 0)]
+)
+def test_a_damaged_signature_is_refused(field: int, value: int) -> None:
+    """A magic number of nothing, another kind of digest, digests beyond the end or before it, pages of one byte."""
+    damaged = bytearray(LIBRARY)
+    start = LIBRARY.index(b"\xfa\xde\x0c\xc0")
+    struct.pack_into(">B" if field in {20 + 37, 20 + 39} else ">I", damaged, start + field, value)
+    assert "signature" in refused(BinaryError, library_of, bytes(damaged)).why
 
 
-def test_what_was_offered_stays_as_a_local_symbol() -> None:
-    """Programs that look at crashes still find the name; the numbers of symbols that calls go by are right."""
-    before, after = (symbols(each) for each in (LIBRARY, with_exports(LIBRARY, {API})))
-    assert sorted(before) == sorted(after)
-    assert [before[number] for number in calls(LIBRARY)] == [
-        after[number] for number in calls(with_exports(LIBRARY, {API}))
-    ]
+def test_symbols_are_in_a_file_of_their_own() -> None:
+    """Of the same UUID and addresses, without a byte of what is mapped; but for those that the assembler made up."""
+    library, content = taken_apart(WEAK.read_bytes(), {API})
+    (image,), (shipped,) = (macho_of(each, "").images for each in (content, library))
+    assert (image.kind, image.uuid, image.builds) == (MachKind.SYMBOLS, shipped.uuid, shipped.builds)
+    assert [each.memory for each in image.segments[:-1]] == [each.memory for each in shipped.segments[:-1]]
+    assert not any(each.file_bytes for each in image.segments[:-1])
+    assert dict(symbols(content)) == {
+        name: address for name, address in symbols(WEAK.read_bytes()) if address and name.startswith("_")
+    }
+
+
+def test_the_uuid_hangs_on_what_is_left_alone() -> None:
+    """What zig's linker leaves of its memory in a table that nobody reads is in no library, and not in its UUID."""
+    changed, other = bytearray(LIBRARY), bytearray(LIBRARY)
+    place, _ = indirect(LIBRARY)
+    struct.pack_into("<I", changed, place, 0x61636F6C)
+    struct.pack_into("<I", other, place, 0x90510045)
+    assert library_of(bytes(changed)) == library_of(bytes(other))
+    assert calls(library_of(bytes(changed)))[0] == 0x80000000
+    other[PAGE_BYTES] ^= 1
+    uuids = {macho_of(library_of(bytes(each)), "").images[0].uuid for each in (changed, other)}
+    assert len(uuids) == 2
 
 
 def test_calls_follow_a_symbol_that_moved() -> None:
@@ -71,25 +105,16 @@ def test_calls_follow_a_symbol_that_moved() -> None:
     place, _ = indirect(LIBRARY)
     names = [name for name, _ in symbols(LIBRARY)]
     struct.pack_into("<I", tampered, place, names.index(API))
-    library = with_exports(bytes(tampered), {API})
+    library = library_of(bytes(tampered))
     assert symbols(library)[calls(library)[0]][0] == API
-    assert calls(library)[0] != names.index(API)
-
-
-@pytest.mark.parametrize("entry", [0x10000, 0x61636F6C, 0x90510045])
-def test_entries_that_the_linker_did_not_write_are_of_no_symbol(entry: int) -> None:
-    """Where zig's linker leaves what was in memory, Apple's tools would look for a symbol of that number."""
-    tampered = bytearray(LIBRARY)
-    place, _ = indirect(LIBRARY)
-    struct.pack_into("<I", tampered, place, entry)
-    assert calls(with_exports(bytes(tampered), {API}))[0] == 0x80000000
-    struct.pack_into("<I", tampered, place, 0x40000000)
-    assert calls(with_exports(bytes(tampered), {API}))[0] == 0x40000000
+    assert [symbols(library)[number] for number in calls(library)[1:]] == [
+        symbols(LIBRARY)[number] for number in calls(LIBRARY)[1:]
+    ]
 
 
 def test_weak_symbols_are_the_librarys_own() -> None:
     """On a Mac the loader would else take another library's, with which this one's code would be at odds."""
-    library = with_exports(WEAK.read_bytes(), {API})
+    library = library_of(WEAK.read_bytes())
     assert (weak_bindings(WEAK.read_bytes()), weak_bindings(library)) == (2, 0)
     flags = [struct.unpack_from("<I", each, 24)[0] & WEAK_FLAGS for each in (WEAK.read_bytes(), library)]
     assert flags == [WEAK_FLAGS, 0]
@@ -101,14 +126,14 @@ def test_a_weak_symbol_of_another_library_is_refused() -> None:
     content = bytearray(WEAK.read_bytes())
     place, size = struct.unpack_from("<II", content, command(bytes(content), 0x80000022) + 8)
     content[place : place + size] = bytes(size)  # what says which pointers move along with the library
-    caught = refused(BinaryError, with_exports, bytes(content), {API}, "weak.dylib")
+    caught = refused(BinaryError, taken_apart, bytes(content), {API}, "weak.dylib")
     assert caught.code == "corrupt-mach-o"
     assert "another library's" in caught.why
 
 
 def test_a_name_that_is_not_there_is_refused() -> None:
     """A list that does not fit the library is not half followed."""
-    caught = refused(BinaryError, with_exports, LIBRARY, {API, "_OrtMissing"}, "libonnxruntime.dylib")
+    caught = refused(BinaryError, taken_apart, LIBRARY, {API, "_OrtMissing"}, "libonnxruntime.dylib")
     assert caught.code == "symbol-missing"
     assert "_OrtMissing" in caught.what
 
@@ -123,7 +148,7 @@ def test_a_name_that_is_not_there_is_refused() -> None:
     ],
 )
 def test_what_is_no_library_is_refused(content: bytes, reference: str) -> None:
-    caught = refused(BinaryError, with_exports, content, {API}, "libonnxruntime.dylib")
+    caught = refused(BinaryError, taken_apart, content, {API}, "libonnxruntime.dylib")
     assert (caught.code, caught.where) == (reference, "libonnxruntime.dylib")
 
 
@@ -136,7 +161,7 @@ def test_damage_gives_a_library_or_a_diagnostic(changes: list[tuple[int, int]]) 
     for place, value in changes:
         damaged[place] = value
     with contextlib.suppress(BinaryError):
-        with_exports(bytes(damaged), {API})
+        taken_apart(bytes(damaged), {API})
 
 
 def weak_bindings(library: bytes) -> int:
@@ -213,7 +238,7 @@ def test_a_trie_of_nothing_is_one_empty_node() -> None:
 
 
 def test_another_reader_finds_the_same() -> None:
-    parsed = lief.MachO.parse(with_exports(recorded("macos-arm64"), {"_OrtGetApiBase"}))
+    parsed = lief.MachO.parse(library_of(recorded("macos-arm64")))
     assert parsed is not None
     binary = parsed.at(0)
     assert binary is not None
@@ -223,45 +248,3 @@ def test_another_reader_finds_the_same() -> None:
 
 
 PAGE_BYTES = 0x4000
-
-
-@pytest.mark.parametrize("place", [100, PAGE_BYTES + 5, 2 * PAGE_BYTES + 1])
-def test_a_changed_page_is_signed_anew(place: int) -> None:
-    changed = bytearray(LIBRARY)
-    changed[place] ^= 0xFF
-    signed = signed_anew(bytes(changed))
-    assert signed != changed
-    assert signed_anew(signed) == signed
-    assert len(signed) == len(LIBRARY)
-
-
-def test_a_true_signature_stays() -> None:
-    assert signed_anew(LIBRARY) == LIBRARY
-
-
-def test_a_file_without_signature_stays_without() -> None:
-    plain = recorded("macos-x86_64")
-    assert signed_anew(plain) == plain
-
-
-@pytest.mark.parametrize(
-    ("field", "value"), [(0, 0), (20, 0), (20 + 37, 1), (20 + 32, 0xFFFFFFFF), (20 + 16, 0xFFFFFFF)]
-)
-def test_a_damaged_signature_is_refused(field: int, value: int) -> None:
-    """A magic number of nothing, another kind of digest, more bytes than there are, digests beyond the end."""
-    damaged = bytearray(LIBRARY)
-    start = LIBRARY.index(b"\xfa\xde\x0c\xc0")
-    form = ">B" if field == 20 + 37 else ">I"
-    struct.pack_into(form, damaged, start + field, value)
-    with pytest.raises((ValueError, struct.error)):
-        signed_anew(bytes(damaged))
-
-
-@settings(deadline=None, max_examples=60)
-@given(st.integers(min_value=0, max_value=400), st.integers(min_value=0, max_value=255))
-def test_damage_is_refused_or_signed(place: int, value: int) -> None:
-    damaged = bytearray(LIBRARY)
-    start = LIBRARY.index(b"\xfa\xde\x0c\xc0")
-    damaged[min(start + place, len(damaged) - 1)] = value
-    with contextlib.suppress(ValueError, struct.error):
-        assert len(signed_anew(bytes(damaged))) == len(LIBRARY)

@@ -95,11 +95,11 @@ def test_only_zig_compiles_the_cpp_library_along() -> None:
 
 
 def test_a_mach_o_library_is_linked_by_another_linker() -> None:
-    """It has none of lld's build options; how sources are optimised holds there, too, and zig's own C++ library."""
+    """It has none of lld's build options; how sources are optimised holds there, too, as does what zig brings."""
     build_options = applicable(PROFILES["balanced"], toolchain="zig", elf=False, x64=True, exceptions=False)
     assert not build_options.icf
     assert build_options.libcxx_no_exceptions
-    assert not build_options.dead_kernel_elimination
+    assert build_options.dead_kernel_elimination
     assert (build_options.cold, build_options.hot) == ("-Oz", "-O2")
     assert not build_options.avx512_kernels
 

@@ -96,10 +96,8 @@ def install_name(part: Slice) -> str:
 
 
 def expected_outputs(job: BuildJob) -> tuple[PurePosixPath, ...]:
-    """Return the library, its symbols, and the archive if that is wanted; cross-built it is as it was linked."""
-    dynamic = (LINKED,) if is_cross_built(job) else (LIBRARY, SYMBOLS)
-    static = (ARCHIVE,) if job.linkage == "static" else ()
-    return tuple(map(PurePosixPath, (*dynamic, *static)))
+    """Return the library, its symbols, and the archive if that is wanted."""
+    return tuple(map(PurePosixPath, (LIBRARY, SYMBOLS, *((ARCHIVE,) if job.linkage == "static" else ()))))
 
 
 def assembly(jobs: Sequence[BuildJob]) -> AssemblyJob | None:
@@ -199,13 +197,6 @@ def _rewrites(target: Target, part: Slice) -> tuple[tuple[str, str], ...]:
     return MAC_REWRITES if part.platform is ApplePlatform.MACOS else PHONE_REWRITES
 
 
-LINKING: Final = "-Wl,-x"
-"""Leaves names out of the table of symbols that are no library's business: with zig's linker upstream's `-s` does not.
-
-What of code nothing needs is left out anyway, and a map zig's linker cannot write.
-"""
-
-
 def cross_definitions(job: BuildJob, install_name: str) -> tuple[str, ...]:
     """Return the CMake definitions that name Apple's system, and what of it is not here.
 
@@ -214,7 +205,6 @@ def cross_definitions(job: BuildJob, install_name: str) -> tuple[str, ...]:
     minimal build calls it; the stub has none of it.
     """
     architecture = slice_of(job.target).architectures[0]
-    plain = ("-nostdlib++",) if job.build_options.libcxx_no_exceptions else ()
     return (
         "CMAKE_SYSTEM_NAME=Darwin",
         f"CMAKE_SYSTEM_PROCESSOR={architecture}",
@@ -222,7 +212,7 @@ def cross_definitions(job: BuildJob, install_name: str) -> tuple[str, ...]:
         "Iconv_IS_BUILT_IN=TRUE",
         "ORTRIM_APPLE_CROSS=ON",
         f"ORTRIM_INSTALL_NAME={install_name}",
-        f"CMAKE_SHARED_LINKER_FLAGS={' '.join((LINKING, *plain))}",
+        *(("CMAKE_SHARED_LINKER_FLAGS=-nostdlib++",) if job.build_options.libcxx_no_exceptions else ()),
     )
 
 

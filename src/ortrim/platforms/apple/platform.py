@@ -165,9 +165,11 @@ class Apple(Platform):
     def finish(self, job: BuildJob, paths: JobPaths) -> None:
         """Leave a cross-built library the names that upstream has it export: zig's linker adds others."""
         if is_cross_built(job):
-            from ortrim.binaries.macho_exports import keep_exports  # noqa: PLC0415 - see `Platform`
+            from ortrim.binaries.macho_exports import take_apart  # noqa: PLC0415 - see `Platform`
 
-            keep_exports(paths.build / job.expected_outputs[0], Path(paths.resolve(EXPORTS)))
+            names = (arguments.LINKED, arguments.LIBRARY, arguments.SYMBOLS)
+            linked, library, symbols = (paths.build / name for name in names)
+            take_apart(linked, Path(paths.resolve(EXPORTS)), library, symbols)
 
     def made_of(self, job: BuildJob) -> tuple[BuildJob, Callable[[Path], None]] | None:
         """Make the simulators' library for Apple's processors of the phones', which is compiled to the same code."""

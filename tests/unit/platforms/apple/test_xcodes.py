@@ -151,7 +151,7 @@ def test_static_frameworks_are_cross_built(stages: Stages, target: str) -> None:
     body = '[apple]\nframework = "static"\n'
     job = jobs(stages, target, body)[target]
     assert (job.toolchain.kind, job.linkage) == ("zig", "static")
-    assert [str(path) for path in job.expected_outputs] == ["MinSizeRel/libonnxruntime.dylib", "libonnxruntime.a"]
+    assert str(job.expected_outputs[-1]) == "libonnxruntime.a"
     assert not {"-lc++", "-framework"} & set(APPLE_SYSTEMS.runner_arguments(job))
 
 

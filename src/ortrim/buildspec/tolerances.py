@@ -105,14 +105,15 @@ QUANTIZED: Final[Mapping[str, Bounds]] = dict.fromkeys((*DEFAULT_TOLERANCES, "in
 
 SAME_GRAPH: Final[Mapping[str, Bounds]] = {
     "float64": DEFAULT_TOLERANCES["float64"],
-    "float32": Bounds(rounding=2**-23, relative=1e-5, scale=2e-5, rms=2e-5, cosine=0.9999, iou=0.95),
+    "float32": Bounds(rounding=2**-23, relative=1e-5, scale=3e-5, rms=3e-5, cosine=0.9999, iou=0.95),
     "float16": Bounds(ulps=2, scale=2e-3, rms=2e-3, cosine=0.9999, iou=0.95),
     "bfloat16": Bounds(ulps=2, scale=8e-3, rms=8e-3, cosine=0.9999, iou=0.95),
 }
 """Bounds of differences from the full runtime with the same converted model on the same machine: the same kernels.
 
 Convolutions of few positions add in another order (`resources/cmake/direct_convolutions.h`): of the demo's probability
-of 0.00017 that changes the last bit of a number near 0.5.
+of 0.00017 that changes the last bit of a number near 0.5. Its state after silence is 1.7e-5 from float64's in either
+library, and not in the same direction.
 """
 
 SAME_GRAPH_ELSEWHERE: Final[Mapping[str, Bounds]] = {

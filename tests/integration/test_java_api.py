@@ -77,8 +77,9 @@ def test_the_demo_runs_in_java_with_the_full_runtimes_outputs(demo: JavaDemo, pr
         outputs = run_in_java(demo, program, tmp_path / case.name, inputs, ("copied", "mapped")[number % 2])
         assert outputs.keys() == expected.keys()
         for name, value in expected.items():
+            # After silence the state is this far from float64's in either library: each adds in its own order.
             np.testing.assert_allclose(
-                outputs[name], value.ravel(), rtol=1e-4, atol=1e-5, err_msg=f"{case.name} {name}"
+                outputs[name], value.ravel(), rtol=1e-4, atol=5e-5, err_msg=f"{case.name} {name}"
             )
 
 

@@ -89,7 +89,9 @@ def yield_to_others(archive: Path, names: Collection[str]) -> None:
 
 
 def _table(data: bytes) -> tuple[int, int, int, int]:
-    start, count, names, size = struct.unpack_from("<4I", data, dict(load_commands(data))[LC_SYMTAB] + 8)
+    """Return places and numbers of the symbols and of their names; an empty source's object has no table."""
+    place = dict(load_commands(data)).get(LC_SYMTAB)
+    start, count, names, size = struct.unpack_from("<4I", data, place + 8) if place is not None else (0, 0, 0, 0)
     return start, count, names, size
 
 

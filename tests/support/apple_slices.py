@@ -71,11 +71,11 @@ def is_truly_signed(library: bytes) -> bool:
 
 def function_at(symbols: bytes, address: int) -> str:
     """Return the function in which an address lies, as debuggers find it by a dSYM without DWARF: the nearest name."""
-    return max((value, name) for name, value in _names(symbols).items() if value <= address)[1]
+    return max((value, name) for value, name in _symbols(symbols) if value <= address)[1]
 
 
 def address_of(symbols: bytes, name: str) -> int:
-    return _names(symbols)[name]
+    return {found: value for value, found in _symbols(symbols)}[name]
 
 
 def initializers(library: bytes) -> tuple[int, ...]:
@@ -87,10 +87,10 @@ def initializers(library: bytes) -> tuple[int, ...]:
     return struct.unpack(f"<{len(content) // 8}Q", content)
 
 
-def _names(data: bytes) -> dict[str, int]:
+def _symbols(data: bytes) -> list[tuple[int, str]]:
     parsed = lief.MachO.parse(data)
     binary = parsed.at(0) if parsed else None
-    return {str(each.name): each.value for each in binary.symbols} if binary else {}
+    return [(each.value, str(each.name)) for each in binary.symbols] if binary else []
 
 
 def install_name(target: str) -> str:

@@ -51,7 +51,8 @@ def with_own_names(objects: Sequence[bytes], names: Collection[str], suffix: str
     with diagnosed(where):
         defined = set(chain.from_iterable(_names(each)[0] for each in objects))
         require_defined(names, defined, where)
-        own = {f"_{name}".encode() for name in defined - set(names)}
+        hidden = defined - set(names)
+        own = {f"{prefix}{name}".encode() for name in hidden for prefix in ("_", "")}  # those of assembly may have none
         return tuple(_renamed(each, own, suffix.encode()) for each in objects)
 
 

@@ -38,6 +38,13 @@ def test_all_but_the_api_is_renamed_and_hidden() -> None:
     assert (image.exported, image.undefined) == (("OrtGetApiBase",), ("mach_absolute_time",))
 
 
+def test_names_of_assembly_are_renamed_as_well() -> None:
+    """They may have no underscore."""
+    (found,) = with_own_names((OBJECT.replace(b"_hidden_call\0", b"Hidden_call_\0"),), API, ".12ab", "library")
+    assert macho_of(found, "object").images[0].exported == ("OrtGetApiBase",)
+    assert "Hidden_call_.12ab" in dict(object_symbols(found))
+
+
 def test_what_one_object_has_of_another_is_renamed_in_both() -> None:
     found = with_own_names((CALLING, CALLED), API, ".12ab", "library")
     calling, called = (dict(object_symbols(each)) for each in found)

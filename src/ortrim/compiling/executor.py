@@ -253,7 +253,7 @@ def _elf_object(job: BuildJob, paths: JobPaths, execution: ExecutionEnvironment,
 def _macho_objects(job: BuildJob, paths: JobPaths, execution: ExecutionEnvironment, folder: Path) -> tuple[Path, ...]:
     """Write what the API needs of the library's own objects and the build's static libraries: zig's linker has no map.
 
-    Of these the shared library is linked anew, by a compiler of C: what is verified is what an app gets.
+    Of these the shared library is linked anew, by a compiler of C: what is finished and verified is what an app gets.
     """
     library = paths.build / job.expected_outputs[0]
     (image,) = read_macho(library).images
@@ -266,8 +266,8 @@ def _macho_objects(job: BuildJob, paths: JobPaths, execution: ExecutionEnvironme
     files = tuple(folder / f"{number:03}.o" for number in range(len(live)))
     for path, content in zip(files, with_own_names(live, image.exported, suffix, job.target.identifier), strict=True):
         path.write_bytes(content)
-    named = f"-Wl,-x,-install_name,{image.install_name}"
-    _link(job, paths, execution, "cc", "-dynamiclib", "-Os", named, "-o", str(library), *map(str, files))
+    named, linked = f"-Wl,-install_name,{image.install_name}", paths.configured / library.name
+    _link(job, paths, execution, "cc", "-dynamiclib", "-Os", named, "-o", str(linked), *map(str, files))
     return files
 
 

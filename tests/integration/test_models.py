@@ -13,7 +13,7 @@ import numpy as np
 import onnx
 import onnxruntime
 import pytest
-from onnx import TensorProto, helper
+from onnx import TensorProto, helper, numpy_helper
 
 from ortrim.analysis.inspect import inspect_ort
 from ortrim.base import command
@@ -21,7 +21,7 @@ from ortrim.base.scripts import SCRIPTS
 from ortrim.buildspec.buildspec import ModelSpec
 from ortrim.errors import ConvertError, Diagnostic, ModelError, OperatorsError
 from ortrim.models import convert as convert_module
-from ortrim.models.convert import CPUINFO, Conversion, convert
+from ortrim.models.convert import CPUINFO, Conversion, convert, converter_for
 from ortrim.models.full_runtime import FullRuntime, full_runtime
 from ortrim.models.models import OrtModel, PreparedModel
 from ortrim.models.operators import parse_config, reduce_operators, render_config
@@ -198,6 +198,66 @@ def test_a_layout_of_8_is_8_whatever_converts(root: Path, runtime: FullRuntime) 
     assert "com.microsoft.nchwc" in layout.config
     (weights,) = tensor_places(layout.path.read_bytes(), "model")
     assert weights.size_bytes == 8 * 8 * np.dtype(np.float32).itemsize
+
+
+RUNS: Final = """
+import sys
+import numpy as np
+import onnxruntime
+x = np.random.default_rng(5).uniform(-6, 6, (2, 8, 9, 7)).astype(np.float32)
+sessions = [onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"]) for path in sys.argv[1:]]
+made = [session.run(None, {"x": x}) for session in sessions]
+for before, after in zip(*made):
+    np.testing.assert_allclose(after, before, rtol=1e-5, atol=1e-5)
+"""
+
+
+@pytest.mark.needs("qemu-x86_64-static")
+@pytest.mark.skipif(machine() != "x86_64", reason="the wheel for other processors has no NCHWc layout")
+def test_values_stay_in_blocks_between_convolutions(root: Path, runtime: FullRuntime) -> None:
+    """Behind hard-swish, LeakyRelu and Max, with a gate of one value a channel, and where planes are wanted, too."""
+    random = np.random.default_rng(1)
+    shapes = {"a": (16, 8, 3, 3), "b": (16, 1, 3, 3), "c": (16, 16, 1, 1), "d": (12, 16, 3, 3)}
+    arrays = {name: random.standard_normal(shape) / 4 for name, shape in shapes.items()}
+    arrays |= {"three": np.array([3]), "zero": np.array(0), "six": np.array(6), "least": np.array([[[[-0.4]]]])}
+    weights = [numpy_helper.from_array(np.asarray(array, np.float32), name) for name, array in arrays.items()]
+
+    def hard_swish(x: str, y: str) -> list[onnx.NodeProto]:
+        parts = [
+            ("Add", [x, "three"]),
+            ("Clip", [f"{y}0", "zero", "six"]),
+            ("Mul", [x, f"{y}1"]),
+            ("Div", [f"{y}2", "six"]),
+        ]
+        return [helper.make_node(name, inputs, [f"{y}{i}" if i < 3 else y]) for i, (name, inputs) in enumerate(parts)]
+
+    nodes = [
+        helper.make_node("Conv", ["x", "a"], ["x1"], pads=[1, 1, 1, 1]),
+        *hard_swish("x1", "x2"),
+        helper.make_node("Conv", ["x2", "b"], ["x3"], group=16),
+        helper.make_node("LeakyRelu", ["x3"], ["x4"], alpha=0.2),
+        helper.make_node("Max", ["x4", "least"], ["x5"]),
+        helper.make_node("Conv", ["x5", "c"], ["x6"]),
+        *hard_swish("x6", "x7"),
+        helper.make_node("GlobalAveragePool", ["x7"], ["x8"]),
+        helper.make_node("Conv", ["x8", "c"], ["x9"]),
+        helper.make_node("HardSigmoid", ["x9"], ["gate"]),
+        helper.make_node("Mul", ["x7", "gate"], ["x10"]),
+        helper.make_node("Conv", ["x10", "d"], ["x11"]),
+        helper.make_node("Elu", ["x11"], ["y"]),
+    ]
+    inputs, outputs = (
+        [tensor("x", shape=("n", 8, 9, 7))],
+        [tensor("y", shape=("n", 12, 5, 3)), tensor("x5", shape=("n", 16, 7, 5))],
+    )
+    graph = helper.make_graph(nodes, "graph", inputs, outputs, weights)
+    model = prepared(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), root)
+    done = convert(model, Conversion(level="all", layout="nchwc8"), runtime=runtime, root=root / "conversions")
+    counts = {use.name: count for use, count in inspect_ort(done.path)["operators"]}
+    assert (counts["ReorderInput"], counts["HardSigmoid"], counts.get("Clip", 0)) == (3, 2, 0)
+    words = converter_for("nchwc8", runtime, "").words
+    ran = command.run((*words, "-c", RUNS, model.path, done.path), environment=runtime.environment, timeout_seconds=300)
+    assert ran.returncode == 0, ran.stderr[-2000:]
 
 
 @pytest.mark.skipif(machine() != "x86_64", reason="the wheel for other processors has no NCHWc layout")

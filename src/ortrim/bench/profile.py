@@ -17,13 +17,13 @@ from rich.text import Text
 from ortrim.base.console import Console, Step, counted, printable
 from ortrim.base.files import require_writable, write_atomically
 from ortrim.bench.run import BenchedModel, base_point, request_at, subject_of
+from ortrim.buildspec.buildspec import BLOCKS
 from ortrim.devices.host import Host
 from ortrim.models.hot_operators import HOT_SHARE, RankedOperator, hot_file, named_in, ranked, render_hot, shares_of
 from ortrim.models.operators import RequiredOperators, parse_config
 from ortrim.parity.runner import TRACE, Repetition, RunRequest
 from ortrim.pipeline.building import executor_for
 from ortrim.planning.planned import Planned, planned_here
-from ortrim.planning.planner import BLOCKS
 from ortrim.planning.request import Request, require_known
 from ortrim.report.figures import ms_text, share_text
 from ortrim.report.table import Columns, Table, ranking

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass as plain_dataclass
 from dataclasses import fields, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Annotated, Any, Final, Literal, Self
 
 from pydantic import Field
@@ -18,6 +19,8 @@ from ortrim.buildspec.tolerances import ElementType, Tolerance
 from ortrim.pins.runtime import default_version
 
 Layout = Literal["plain", "nchwc8", "nchwc16", "s8s8"]
+BLOCKS: Final[Mapping[str, Literal[8, 16]]] = MappingProxyType({"nchwc8": 8, "nchwc16": 16})
+"""Channels in a block, by the layouts in NCHWc blocks."""
 
 
 @plain_dataclass(frozen=True, kw_only=True)

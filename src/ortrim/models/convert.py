@@ -2,6 +2,7 @@
 
 import hashlib
 import platform
+import tempfile
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Final, Literal, NoReturn
@@ -11,11 +12,12 @@ from ortrim.base.files import code_digest, require_space, sha256_of, storage_err
 from ortrim.base.json import to_canonical_json
 from ortrim.base.scripts import SCRIPTS
 from ortrim.base.tools import X64_USER, require
-from ortrim.buildspec.buildspec import Layout
+from ortrim.buildspec.buildspec import BLOCKS, Layout
 from ortrim.errors import ConvertError
 from ortrim.models.full_runtime import FullRuntime, run_script
 from ortrim.models.kernels import check_kernels, kernel_diagnostic, load_refusal, loads_in_place
 from ortrim.models.models import OrtModel, PreparedModel
+from ortrim.models.nchwc_graph import keep_blocks
 from ortrim.models.operators import parse_config, render_config
 from ortrim.models.ort_format import Damaged, canonical, misaligned_tensors
 from ortrim.models.prepare import keep, read_facts
@@ -33,7 +35,7 @@ def converter_for(layout: Layout, runtime: FullRuntime, where: str) -> FullRunti
     Blocks of 8 come of an emulated processor with AVX2 and without AVX-512; blocks of 16 of this one, because qemu has
     no AVX-512. Raises `ConvertError` (`layout-not-here`), and `ToolError` without qemu.
     """
-    if layout not in {"nchwc8", "nchwc16"}:
+    if layout not in BLOCKS:
         return runtime
     if (here := (platform.system(), platform.machine())) != HOST:
         what = "a model in NCHWc layout can be converted only on Linux on x64"
@@ -103,14 +105,26 @@ def convert(model: PreparedModel, conversion: Conversion, *, runtime: FullRuntim
 
 def _convert(model: PreparedModel, conversion: Conversion, runtime: FullRuntime, folder: Path) -> None:
     output, config = folder / ORT_FILE, folder / "converter.config"
-    files = {"model": str(model.path), "output": str(output), "config": str(config)}
-    request = {"version": runtime.version, **files, **asdict(conversion)}
-    copies = 2 if conversion.style == "runtime" else 1
+    laid_out = conversion.layout in BLOCKS and conversion.style == "fixed"
+    copies = 2 if conversion.style == "runtime" or laid_out else 1
     require_space(folder.parent, copies * model.facts.size_bytes, f"converting '{model.name}'")
+
+    def run(task: str, source: Path, converter: FullRuntime, result: Path, wanted: Conversion) -> None:
+        files = {"model": str(source), "output": str(result), "config": str(config)}
+        request = {"do": task, "version": runtime.version, **files, **asdict(wanted)}
+        answer = run_script(converter, "models.py", request, folder=folder, where=model.name)
+        if "failure" in answer:
+            _fail(str(answer["failure"]), str(answer.get("words", "")), model, runtime, folder)
+
     converter = converter_for(conversion.layout, runtime, model.name)
-    answer = run_script(converter, "models.py", {"do": "convert", **request}, folder=folder, where=model.name)
-    if "failure" in answer:
-        _fail(str(answer["failure"]), str(answer.get("words", "")), model, runtime, folder)
+    if laid_out:
+        with tempfile.TemporaryDirectory(dir=folder) as working:
+            optimized = Path(working) / "optimized.onnx"
+            run("optimize", model.path, converter, optimized, conversion)
+            keep_blocks(optimized, BLOCKS[conversion.layout])
+            run("convert", optimized, runtime, output, replace(conversion, level="disable", layout="plain"))
+    else:
+        run("convert", model.path, converter, output, conversion)
     try:
         content = canonical(output.read_bytes())
     except Damaged as error:

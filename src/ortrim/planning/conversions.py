@@ -7,7 +7,15 @@ from typing import Final, Literal
 
 from ortrim.base.cache import cache_folder
 from ortrim.base.console import counted
-from ortrim.buildspec.buildspec import BuildSpec, ModelSpec, SessionSettings, SessionSpec, session_of, settings_of
+from ortrim.buildspec.buildspec import (
+    BLOCKS,
+    BuildSpec,
+    ModelSpec,
+    SessionSettings,
+    SessionSpec,
+    session_of,
+    settings_of,
+)
 from ortrim.devices.host import saturates_here
 from ortrim.errors import ConvertError, Diagnostic, ModelError, OperatorsError, ParityError, VerifyError
 from ortrim.models.convert import Conversion, convert
@@ -19,7 +27,6 @@ from ortrim.parity.inputs import Case
 from ortrim.parity.measurements import OutputParity
 from ortrim.parity.random_numbers import without_draws
 from ortrim.parity.reference import reference_outputs, shipped_outputs
-from ortrim.planning.planner import BLOCKS
 from ortrim.steps.parity import tolerances_for
 from ortrim.verify.target import ModelUnderTest, changed_by_conversion
 

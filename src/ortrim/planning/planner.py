@@ -3,11 +3,10 @@
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from types import MappingProxyType
-from typing import Final, Literal
+from typing import Final
 
 from ortrim.buildspec.build_options import applicable
-from ortrim.buildspec.buildspec import BuildSpec, TargetSpec, build_options_of, merged_budgets
+from ortrim.buildspec.buildspec import BLOCKS, BuildSpec, TargetSpec, build_options_of, merged_budgets
 from ortrim.buildspec.targets import (
     FIRST_ANDROID,
     TARGETS,
@@ -37,8 +36,6 @@ from ortrim.platforms.android.platform import android_of
 
 AVX512: Final = "x86-64-v4"
 """The least processor, as buildspecs name it, that has AVX-512."""
-BLOCKS: Final[Mapping[str, Literal[8, 16]]] = MappingProxyType({"nchwc8": 8, "nchwc16": 16})
-"""The NCHWc block size, by the layout's name."""
 
 
 def require_layouts(job: BuildJob, models: Iterable[PlannedModel]) -> None:

@@ -26,9 +26,10 @@ def main(request_path: Path) -> None:
     """Answer a request in `answer.json`."""
     request = json.loads(request_path.read_text(encoding="utf-8"))
     try:
-        answer = {"convert": convert, "load": load, "kernels": kernels}[request["do"]](request)
+        tasks = {"convert": convert, "optimize": optimize, "load": load, "kernels": kernels}
+        answer = tasks[request["do"]](request)
     except Exception as error:  # noqa: BLE001 - whatever the runtime raises is the answer
-        failure = "conversion-failed" if request["do"] == "convert" else "load-failed"
+        failure = "conversion-failed" if request["do"] in ("convert", "optimize") else "load-failed"
         answer = {"failure": failure, "words": str(error)}
     request_path.with_name("answer.json").write_text(json.dumps(answer), encoding="utf-8")
 
@@ -54,12 +55,18 @@ def convert(request: dict[str, Any]) -> dict[str, Any]:
         return {"typed": write_config([output, applied], config)}
 
 
-def save(request: dict[str, Any], output: Path, entries: dict[str, str]) -> None:
-    """Save the optimized model in ORT format."""
+def optimize(request: dict[str, Any]) -> dict[str, Any]:
+    """Save the optimized model in ONNX format, in which it can be changed further."""
+    save(request, Path(request["output"]), {}, "ONNX")
+    return {}
+
+
+def save(request: dict[str, Any], output: Path, entries: dict[str, str], form: str = "ORT") -> None:
+    """Save the optimized model."""
     options = silent()
     options.graph_optimization_level = LEVELS[request["level"]]
     options.optimized_model_filepath = str(output)
-    options.add_session_config_entry("session.save_model_format", "ORT")
+    options.add_session_config_entry("session.save_model_format", form)
     options.add_session_config_entry("session.qdqisint8allowed", "1" if request["layout"] == "s8s8" else "0")
     for key, value in entries.items():
         options.add_session_config_entry(key, value)

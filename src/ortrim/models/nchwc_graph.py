@@ -1,0 +1,151 @@
+"""Models in NCHWc layout whose values stay in blocks from one convolution to the next.
+
+ONNX Runtime lets Relu, Sigmoid, Tanh, sums and products of whole values work on blocks; for all other operators it
+makes planes, and blocks again for the next convolution (core/optimizer/nchwc_transformer.cc). But an operator that
+computes each element from the same one of its inputs does not care where that lies.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+import onnx
+
+from ortrim.models.onnx_files import array_of, read_names
+
+NCHWC: Final = "com.microsoft.nchwc"
+FROM_BLOCKS: Final = "ReorderOutput"
+TO_BLOCKS: Final = "ReorderInput"
+ELEMENTWISE: Final = frozenset(
+    {
+        *("Abs", "Add", "Clip", "Div", "Elu", "Erf", "Exp", "Gelu", "HardSigmoid", "LeakyRelu", "Max", "Min", "Mul"),
+        *("Neg", "Pow", "QuickGelu", "Relu", "Selu", "Sigmoid", "Softplus", "Softsign", "Sqrt", "Sub", "Sum", "Tanh"),
+        "ThresholdedRelu",
+    }
+)
+"""Operators of ONNX and, of the same meaning, of `com.microsoft`."""
+Scalars = Mapping[str, float]
+"""Constants of one float32, by name."""
+
+
+def keep_blocks(path: Path, block_size: int) -> None:
+    """Change an optimized model in NCHWc layout: hard-swish has two operators, and what lies in blocks stays there."""
+    model = onnx.load(path)
+    scalars = _scalars(model.graph)
+    _replace(model.graph, list(_with_short_hard_swish(model.graph, scalars)))
+    _replace(model.graph, list(_in_blocks(model.graph, scalars, block_size)))
+    onnx.save(model, path)
+
+
+def _scalars(graph: onnx.GraphProto) -> dict[str, float]:
+    given = {value.name for value in graph.input}
+    arrays = {each.name: array_of(each) for each in graph.initializer if each.name not in given}
+    return {
+        name: float(array.flat[0])
+        for name, array in arrays.items()
+        if array is not None and array.size == 1 and array.dtype == np.float32 and array.ndim <= 4
+    }
+
+
+def _replace(graph: onnx.GraphProto, nodes: list[onnx.NodeProto]) -> None:
+    copies = [onnx.NodeProto.FromString(node.SerializeToString()) for node in nodes]
+    graph.ClearField("node")
+    graph.node.extend(copies)
+
+
+def _reads(graph: onnx.GraphProto) -> Counter[str]:
+    return Counter([*read_names(graph.node), *(value.name for value in graph.output)])
+
+
+def _with_short_hard_swish(graph: onnx.GraphProto, scalars: Scalars) -> Iterator[onnx.NodeProto]:
+    """Yield a graph's nodes, x * Clip(x + 3, 0, 6) / 6 as the product of x and a HardSigmoid."""
+    made = {name: node for node in graph.node for name in node.output}
+    reads = _reads(graph)
+    gone: set[str] = set()
+    new: dict[str, onnx.NodeProto] = {}
+
+    def of(name: str, operator: str, *constants: float) -> list[str]:
+        """Return what a value that is read once is made from beside these constants; nothing if it is not so made."""
+        node = made.get(name)
+        if node is None or node.op_type != operator or node.domain or reads[name] != 1 or len(node.output) != 1:
+            return []
+        others = [each for each in node.input if each not in scalars]
+        return others if [scalars[each] for each in node.input if each in scalars] == [*constants] else []
+
+    for node in graph.node:
+        if node.op_type != "Div" or [scalars.get(each) for each in node.input] != [None, 6.0]:
+            continue
+        factors = of(node.input[0], "Mul")
+        for x, clipped in (factors, factors[::-1]) if len(factors) == 2 else ():
+            shifted = of(clipped, "Clip", 0.0, 6.0)
+            if len(shifted) == 1 and of(shifted[0], "Add", 3.0) == [x]:
+                gone |= {node.input[0], clipped, shifted[0]}
+                gate = onnx.helper.make_node("HardSigmoid", [x], [clipped], name=node.name, alpha=1 / 6, beta=0.5)
+                new[node.output[0]] = gate
+    for node in graph.node:
+        if node.output[0] in new:
+            gate = new[node.output[0]]
+            yield gate
+            yield onnx.helper.make_node("Mul", [*gate.input, *gate.output], node.output)
+        elif not gone.intersection(node.output):
+            yield node
+
+
+def _in_blocks(graph: onnx.GraphProto, scalars: Scalars, block_size: int) -> Iterator[onnx.NodeProto]:
+    """Yield a graph's nodes; planes are made of blocks only for operators that want them."""
+    source: dict[str, onnx.NodeProto] = {}  # for each value that can lie in blocks, the reorder whose shape it has
+    for node in graph.node:
+        found = node if _is_reorder(node, FROM_BLOCKS, block_size) else _source_of(node, source, scalars)
+        if found is not None:
+            source[node.output[0]] = found
+    wanted: set[str] = set()  # what some way leads from to where blocks are made of planes
+    for node in reversed(graph.node):
+        if _is_reorder(node, TO_BLOCKS) or (node.output[0] in wanted and node is not source[node.output[0]]):
+            wanted.update(name for name in node.input if name in source)
+    left = [node for node in graph.node if node.output[0] not in wanted and not _is_reorder(node, TO_BLOCKS)]
+    planes = {*read_names(left), *(value.name for value in graph.output)}
+    names = {name for node in graph.node for name in node.output}
+    blocks: dict[str, str] = {}
+    for node in graph.node:
+        made = node.output[0]
+        in_planes = wanted if made not in wanted else ()
+        node.input[:] = [name if name in in_planes else blocks.get(name, name) for name in node.input]
+        if _is_reorder(node, TO_BLOCKS) and node.input[0] in wanted:
+            blocks[made] = blocks[node.input[0]]
+        elif made not in wanted:
+            yield node
+        else:
+            back = source[made]
+            blocks[made] = node.input[0]
+            if node is not back:
+                blocks[made] = node.output[0] = _fresh(f"{made}_blocks", names)
+                yield node
+            if made in planes:
+                yield onnx.helper.make_node(FROM_BLOCKS, [blocks[made]], [made], domain=NCHWC, channels=_channels(back))
+
+
+def _is_reorder(node: onnx.NodeProto, operator: str, block_size: int = 1) -> bool:
+    """Whether a node is this reorder of planes, of as many channels as whole blocks have."""
+    last = any(each.name == "channels_last" and each.i for each in node.attribute)
+    return (node.domain, node.op_type) == (NCHWC, operator) and not last and _channels(node) % block_size == 0
+
+
+def _channels(node: onnx.NodeProto) -> int:
+    return next((each.i for each in node.attribute if each.name == "channels"), 0)
+
+
+def _source_of(node: onnx.NodeProto, source: Mapping[str, onnx.NodeProto], scalars: Scalars) -> onnx.NodeProto | None:
+    """Return the reorder that all inputs of an operator have their shape from, but for constants of one element."""
+    if node.op_type not in ELEMENTWISE or node.domain not in ("", "com.microsoft") or len(node.output) != 1:
+        return None
+    found = [source.get(name) for name in node.input if name and name not in scalars]
+    return found[0] if found and all(each is found[0] for each in found) else None
+
+
+def _fresh(name: str, names: set[str]) -> str:
+    while name in names:
+        name += "_"
+    names.add(name)
+    return name

@@ -195,7 +195,7 @@ def test_a_buildspec_made_for_models_has_the_level_that_keeps_their_outputs(tmp_
         write(tmp_path / f"{name}.onnx", MODELS[name]())
     stdout = io.StringIO()
     console = Console(stdout=stdout, stderr=io.StringIO(), environment={})
-    text = first_spec([str(tmp_path)], FirstChoices()).with_cases(console).text(tmp_path, console)
+    text = first_spec([str(tmp_path)], FirstChoices(), console).with_cases(console).text(tmp_path, console)
     levels = {model["name"]: model.get("level") for model in tomllib.loads(text)["models"]}
     assert levels == {"cubic": "basic", "relu": None}
     reason = "level = 'basic' keeps its outputs; 'extended' fails"

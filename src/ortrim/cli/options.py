@@ -250,7 +250,8 @@ class GivenModels:
     case: Sequence[str] | None = option(CASE_HELP)
     data: str | None = option("recorded inputs for models, an .npz file keyed by input name")
     ort_version: str | None = option(
-        "version of ONNX Runtime, such as 1.24.4 or newest (default: the buildspec's, else the proved one)"
+        "version of ONNX Runtime, such as 1.24.4 or newest (default: the buildspec's, else the newest proved one "
+        "that reads the models and can be had)"
     )
     profile: str | None = option(HELP["profile"])
 
@@ -288,7 +289,7 @@ class GivenModels:
         from ortrim.planning.planned import possible_targets  # noqa: PLC0415 - it imports onnx, as `first_spec` does
 
         require_writable(request.output)
-        bare = self.first_spec()
+        bare = self.first_spec(console, request)
         possible_targets(bare.loaded(), request, to_run=to_run)
         file = request.output / bare.name / f"{bare.name}.toml"
         write_if_changed(file, bare.with_cases(console).text(file.parent, console))
@@ -303,21 +304,23 @@ class GivenModels:
             if step not in WITHOUT_KEYS:
                 raise bad_option("step", step[:100], nearest(step, WITHOUT_KEYS, f"choose {', '.join(WITHOUT_KEYS)}"))
         if self.in_options:
-            return self.first_spec(steps=steps).with_cases(console).loaded()
+            return self.first_spec(console, request, steps=steps).with_cases(console).loaded()
         return load(self.request(request, console))
 
     def draft(self, folder: Path, target: str | None, console: Console) -> tuple[Path, str]:
         """Return the file of a buildspec for the models, in a folder that has none yet, and its text."""
         require_writable(folder)
-        made = self.required("init").first_spec(target).with_cases(console)
+        made = self.required("init").first_spec(console, target=target).with_cases(console)
         file = folder / f"{made.name}.toml"
         if file.exists():
             hint = "give another folder with --output, or remove the file"
             raise UsageError("spec-exists", "there is a file of this name already", where=str(file), hint=hint)
         return file, made.text(folder, console)
 
-    def first_spec(self, target: str | None = None, steps: Sequence[str] = ()) -> "FirstSpec":
-        """Return the buildspec of the models, with the user's own cases alone."""
+    def first_spec(
+        self, console: Console, request: Request | None = None, *, target: str | None = None, steps: Sequence[str] = ()
+    ) -> "FirstSpec":
+        """Return the buildspec of the models, with the user's own cases alone, and a target to write down."""
         from ortrim.planning import first_spec  # noqa: PLC0415 - it imports onnx
 
         require_named(self.words)
@@ -326,9 +329,10 @@ class GivenModels:
             profile=profile_option(self.profile),
             cases=self.cases(),
             target=target,
+            built_for=request.target if request else None,
             steps=tuple(steps),
         )
-        return first_spec.first_spec(self.words, choices)
+        return first_spec.first_spec(self.words, choices, console, request.output if request else None)
 
     def cases(self) -> tuple[CaseSpec, ...]:
         """Return the user's own cases."""

@@ -3,6 +3,7 @@
 import re
 import tomllib
 from dataclasses import dataclass
+from datetime import date
 from functools import cache
 from typing import Annotated, Any, Final, Literal
 
@@ -25,6 +26,16 @@ class VersionLimits:
     opset: int
     ml_opset: int | None
     ir_version: int
+
+
+@pydantic.dataclasses.dataclass(frozen=True, kw_only=True, config=ConfigDict(extra="forbid"))
+class Proof:
+    """Who last built libraries of a version and found them in parity: `on` which day, for which targets, with what."""
+
+    by: Literal["CI", "hand"]
+    on: date
+    targets: tuple[str, ...]
+    figures: str
 
 
 def versions_file() -> dict[str, Any]:
@@ -66,6 +77,12 @@ def known_version(version: str) -> dict[str, Any]:
 def pin_file_name(version: str, kind: str) -> str:
     """Return the name of the file that pins one kind of source of one version."""
     return f"onnxruntime-{version}-{kind}.toml"
+
+
+def proofs() -> dict[str, Proof]:
+    """Return the proofs of the versions that have one, newest first."""
+    known = reversed(_known().items())
+    return {version: validated(Proof, entry["proved"], VERSIONS_FILE) for version, entry in known if "proved" in entry}
 
 
 def newest_pinned() -> str:

@@ -3,6 +3,7 @@
 import os
 import tomllib
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
@@ -10,18 +11,21 @@ from typing import Final
 from ortrim.base.cache import cache_folder
 from ortrim.base.console import Console, printable
 from ortrim.buildspec.build_options import ProfileName
-from ortrim.buildspec.buildspec import CaseSpec, LoadedSpec, ModelSpec, RuntimeSpec
+from ortrim.buildspec.buildspec import CaseSpec, LoadedSpec, ModelSpec
 from ortrim.buildspec.load import spec_from_data
 from ortrim.buildspec.problems import toml_string
 from ortrim.errors import ModelError
 from ortrim.models.full_runtime import full_runtime
+from ortrim.models.models import PreparedModel
 from ortrim.models.prepare import FACTS_LAYOUT, models_named, prepare
 from ortrim.parity.cases.found import case_toml
 from ortrim.parity.reference import cases_made
-from ortrim.pins.runtime import exact_version, runtime_pins
+from ortrim.pins.runtime import default_version, runtime_pins, supported_versions
 from ortrim.planning.conversions import lower_level
 from ortrim.planning.models import found_for, with_layout
 from ortrim.planning.planner import select_targets
+from ortrim.planning.request import host_target
+from ortrim.planning.version_choice import chosen_version
 from ortrim.platforms import target_problems
 
 SEVERAL: Final = "models"
@@ -33,14 +37,15 @@ class FirstChoices:
     """What a command line chooses for models without a buildspec; what is empty is left to ortrim.
 
     `cases` are the user's own, which each model then has, with absolute paths of recorded inputs. `target` selects as
-    `select_targets` does what is written down; without one, nothing is. `steps` are names of steps that each model has,
-    with their defaults.
+    `select_targets` does what is written down; without one, nothing is. `built_for` selects what is built now. `steps`
+    are names of steps that each model has, with their defaults.
     """
 
     version: str | None = None
     profile: ProfileName | None = None
     cases: tuple[CaseSpec, ...] = ()
     target: str | None = None
+    built_for: str | None = None
     steps: tuple[str, ...] = ()
 
 
@@ -78,20 +83,45 @@ class FirstSpec:
         return spec_from_data(tomllib.loads(_text(self, here.parent)), here, target_problems)
 
 
-def first_spec(words: Sequence[str], choices: FirstChoices) -> FirstSpec:
-    """Return a buildspec for the models that `words` name, without other cases than the user's own."""
-    version = exact_version(choices.version or RuntimeSpec().version)
-    models = models_named(words, root=cache_folder("models") / FACTS_LAYOUT, ort_version=version)
+def first_spec(words: Sequence[str], choices: FirstChoices, console: Console, output: Path | None = None) -> FirstSpec:
+    """Return a buildspec for the models that `words` name, without other cases than the user's own.
+
+    `output` is the folder that has the buildspecs of earlier builds, whose version is kept.
+    """
+    newest = choices.version or supported_versions()[-1]
+    models = models_named(words, root=cache_folder("models") / FACTS_LAYOUT, ort_version=newest)
     name = models[0].name if len(models) == 1 else SEVERAL
     noted = tuple((replace(model, cases=choices.cases), ()) for model in models)
-    return FirstSpec(name=name, version=version, choices=choices, models=noted)
+    spec = FirstSpec(name=name, version=choices.version or default_version(), choices=choices, models=noted)
+    if choices.version:
+        return spec
+    pattern, host = choices.built_for or choices.target, host_target()
+    targets = select_targets(spec.loaded(), pattern, host) if pattern or host else ()
+    facts = {_place(model): _prepared(model, newest).facts for model in models}
+    last = "" if output is None else _version_in(output / name / f"{name}.toml")
+    version = chosen_version(facts, [target.id for target in targets], console.note, last=last)
+    return replace(spec, version=version)
+
+
+def _version_in(file: Path) -> str:
+    """Return the version that a buildspec names; empty where there is none."""
+    with suppress(OSError, ValueError, KeyError):
+        return str(tomllib.loads(file.read_text(encoding="utf-8"))["onnxruntime"]["version"])
+    return ""
+
+
+def _place(model: ModelSpec) -> str:
+    return str(model.path or model.url or f"{model.wheel}/{model.member}")
+
+
+def _prepared(model: ModelSpec, version: str) -> PreparedModel:
+    root = cache_folder("models") / FACTS_LAYOUT
+    return prepare(model, base=Path(), root=root, ort_version=version, where=_place(model))
 
 
 def _with_cases(model: ModelSpec, version: str, console: Console, *, is_converted: bool) -> Noted:
     """Return a model with its cases and, if it `is_converted`, the highest level that keeps what it computes."""
-    root = cache_folder("models") / FACTS_LAYOUT
-    where = str(model.path or model.url or f"{model.wheel}/{model.member}")
-    prepared = prepare(model, base=Path(), root=root, ort_version=version, where=where)
+    prepared = _prepared(model, version)
     pins = runtime_pins(version)
     runtime = full_runtime(pins.version, pins.converter_requirements)
     notes: tuple[str, ...] = ()
@@ -115,8 +145,7 @@ def _text(spec: FirstSpec, folder: Path) -> str:
     lines = ["# Every key: ortrim schema", f"name = {toml_string(spec.name)}"]
     if spec.choices.profile:
         lines.append(f"profile = {toml_string(spec.choices.profile)}")
-    if spec.choices.version:
-        lines.append(f"onnxruntime = {{ version = {toml_string(spec.version)} }}")
+    lines.append(f"onnxruntime = {{ version = {toml_string(spec.version)} }}")
     for model, notes in spec.models:
         lines += ["", "[[models]]", *_source(model, folder), *_cases(model, notes, folder)]
         lines += [f"[[models.steps]]\nuse = {toml_string(step)}" for step in spec.choices.steps]

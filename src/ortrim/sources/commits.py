@@ -23,17 +23,18 @@ from ortrim.errors import Diagnostic, NetworkError, SourcesError, StorageError, 
 from ortrim.pins.runtime import CommitPin
 
 TIMEOUT_SECONDS: Final = 1800
+ASKED_SECONDS: Final = 8
 SILENT_SECONDS: Final = 300  # of a fetch that is to show its progress, several times a second
 NO_EOL_CONVERSION: Final = ("-c", "core.autocrlf=false", "-c", "core.eol=lf")
 """Without these the user's settings could change line ends, and so what is built from one and the same commit."""
 
 
-def git(folder: Path, *arguments: str, **environment: str) -> str:
+def git(folder: Path, *arguments: str, timeout_seconds: float = TIMEOUT_SECONDS, **environment: str) -> str:
     """Run git in `folder`, with more variables of the environment, and return what it printed."""
     variables = {**os.environ, "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C", **git_certificates(), **environment}
     silent_seconds = SILENT_SECONDS if "--progress" in arguments else None
     words: tuple[str | Path, ...] = ("git", "-C", folder, *arguments)
-    done = run(words, environment=variables, timeout_seconds=TIMEOUT_SECONDS, silent_seconds=silent_seconds)
+    done = run(words, environment=variables, timeout_seconds=timeout_seconds, silent_seconds=silent_seconds)
     if done.returncode != 0:
         why, hint = last_lines(done.stderr), UNTRUSTED_HINT if is_untrusted(done.stderr) else ""
         raise SourcesError("git-failed", f"git {arguments[0]} failed", where=str(folder), why=why, hint=hint)
@@ -53,6 +54,16 @@ def tagged_commit(url: str, tag: str) -> str:
     if commit is None:
         raise SourcesError("no-such-tag", f"the repository has no tag {tag}", where=url)
     return commit
+
+
+def why_silent(repository: str) -> str:
+    """Return why a repository, or its mirror, does not answer within seconds; empty if it does."""
+    url = mirrored(f"{repository}.git", site_mirrors())
+    try:
+        git(Path(), "ls-remote", "--quiet", "--", url, "HEAD", timeout_seconds=ASKED_SECONDS)
+    except Diagnostic as error:
+        return (error.why or error.what).splitlines()[0].removeprefix("fatal: ")
+    return ""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -15,6 +15,7 @@ from typing import Final
 from pydantic import ValidationError
 
 from ortrim.base.archives import unpack
+from ortrim.base.build_bundle import site_bundle
 from ortrim.base.cache import cache_folder, cached_folder, is_kept
 from ortrim.base.command import last_lines, run
 from ortrim.base.files import require_space, sha256_of, shipped_folder
@@ -32,7 +33,7 @@ from ortrim.pins.runtime import (
 )
 from ortrim.pins.shipped import pin_text, tool_requirements
 from ortrim.sources.archives import declared_components, fetch_archives, read_dependencies
-from ortrim.sources.commits import Checkout, check_version, copy_checkout, fetch_commit, identify
+from ortrim.sources.commits import Checkout, check_version, copy_checkout, fetch_commit, identify, why_silent
 from ortrim.sources.debian import is_debian_package, write_data_archive
 
 EVALUATE: Final = shipped_folder("declarations") / "evaluate.cmake"
@@ -356,6 +357,19 @@ def fetch_sources(
         with suppress(OSError, ValidationError):  # a tree that is not whole is made anew
             return _tree(cached, () if kind != "auto" else (*notes, f"{cached.label}: taken from the cache"))
     return _first_that_works(choices, notes if kind == "auto" else (), announce)
+
+
+def why_absent(runtime: RuntimePins) -> str:
+    """Return why the sources of a version cannot be had here, empty if they can, as far as one question tells."""
+    if (bundle := site_bundle()) is not None:
+        return "" if bundle.manifest.version == runtime.version else "the bundle is for another version"
+    try:
+        choices, _ = choices_of(runtime, "auto", None)
+    except SourcesError as error:
+        return error.what
+    if any(choice.folder.is_dir() or choice.kind == "debian" for choice in choices):
+        return ""
+    return "" if runtime.commit is None else why_silent(runtime.commit.repository)
 
 
 def sound_sources(tree: SourceTree, announce: Callable[[str], None] = lambda _: None) -> Path:

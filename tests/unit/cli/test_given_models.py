@@ -49,7 +49,7 @@ def test_the_level_of_a_model_that_steps_change_is_not_looked_for(monkeypatch: p
     monkeypatch.setattr(first_spec, "lower_level", lambda prepared, *_: sought.append(prepared.name))
     given = GivenModels(model=("m.onnx",), case=CASES)
     for steps, looked in ((("strip",), []), ((), ["m"])):
-        given.first_spec(steps=steps).with_cases(Console())
+        given.first_spec(Console(), steps=steps).with_cases(Console())
         assert sought == looked
 
 
@@ -79,5 +79,5 @@ def test_what_was_built_last_goes_by_its_name() -> None:
 @pytest.mark.parametrize("step", WITHOUT_KEYS)
 def test_a_step_is_named_without_its_keys(step: str) -> None:
     """Each that the command line knows has something to do by its defaults."""
-    (model,) = GivenModels(model=("m.onnx",), case=CASES).first_spec(steps=(step,)).loaded().models
+    (model,) = GivenModels(model=("m.onnx",), case=CASES).first_spec(Console(), steps=(step,)).loaded().models
     assert [each.use for each in model.steps] == [step]

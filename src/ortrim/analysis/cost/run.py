@@ -10,7 +10,7 @@ from ortrim.analysis.cost.graph import cost_of, open_dimensions
 from ortrim.analysis.cost.memory import ModelCost
 from ortrim.base.cache import cache_folder
 from ortrim.base.console import Console
-from ortrim.buildspec.buildspec import CaseSpec, ModelSpec, RuntimeSpec
+from ortrim.buildspec.buildspec import CaseSpec, ModelSpec
 from ortrim.buildspec.load import name_from
 from ortrim.buildspec.problems import nearest
 from ortrim.errors import ModelError, OperatorsError, ToolError, UsageError, VerifyError
@@ -24,6 +24,7 @@ from ortrim.pins.runtime import NEWEST, exact_version, runtime_pins
 from ortrim.planning.models import cases_of, found_for, ready_models
 from ortrim.planning.planned import looked_at
 from ortrim.planning.request import Request, is_buildspec, latest_of, load, plan_folder
+from ortrim.planning.version_choice import version_to_judge
 from ortrim.report.write import report_of
 from ortrim.verify.operator_times import operator_times
 from ortrim.verify.reports import DeviceReport
@@ -83,7 +84,7 @@ def _cases(name: str, file: Path, asked: CostsAsked, console: Console) -> tuple[
     """
     if not asked.cases and (asked.dimensions or not open_dimensions(file, name)):
         return None
-    version = asked.ort_version or RuntimeSpec().version
+    version = asked.ort_version or version_to_judge(str(file))
     spec, root = ModelSpec(name=name_from(file) or "model", path=file, cases=asked.cases), cache_folder("models")
 
     def runtime() -> FullRuntime:

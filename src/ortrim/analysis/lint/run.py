@@ -19,7 +19,7 @@ from ortrim.analysis.size import size_of
 from ortrim.base.cache import cache_folder
 from ortrim.base.console import Console, first_lines
 from ortrim.base.files import storage_errors, write_atomically
-from ortrim.buildspec.buildspec import CaseSpec, RuntimeSpec
+from ortrim.buildspec.buildspec import CaseSpec
 from ortrim.errors import Diagnostic, ModelError, ToolError, bad_option
 from ortrim.models.full_runtime import FullRuntime, full_runtime, run_script
 from ortrim.models.graph_facts import GraphFacts, dimension_name, dynamic_dimensions, operators_of
@@ -41,6 +41,7 @@ from ortrim.parity.inputs import recorded_inputs
 from ortrim.pins.runtime import limits_of, runtime_pins, supported_versions
 from ortrim.planning.models import ready_models
 from ortrim.planning.request import Request, is_buildspec, load
+from ortrim.planning.version_choice import version_to_judge
 from ortrim.size.accounting import NO_OPERATOR, Leaf, by_operator, shares
 
 RUN_SECONDS: Final = 60.0
@@ -323,7 +324,7 @@ def _subjects(word: str, asked: LintRequest, console: Console) -> Iterator[LintS
         raise bad_option("ort-version", asked.ort_version, f"choose one of {', '.join(supported_versions())}")
     path = Path(word)
     if not is_buildspec(path):
-        version = asked.ort_version or RuntimeSpec().version
+        version = asked.ort_version or version_to_judge(word)
         for name, file in files_named(word, version):
             yield LintSubject(name=name, path=file, ort_version=version, file=name, cases=asked.cases)
         return

@@ -22,7 +22,8 @@ from ortrim.planning.models import converted_models, prepare_models, write_conve
     without=("spec",),
     help={
         "model": f"models: {WORDS}; also without --model",
-        "ort-version": "version of ONNX Runtime to write down, such as 1.24.4 or newest (default: none)",
+        "ort-version": "version of ONNX Runtime to write down, such as 1.24.4 or newest (default: the newest "
+        "proved one that reads the models and can be had)",
         "target": "targets to write down, as build takes them (default: none, so that build is for its own machine)",
         "profile": f"profile to write down: {PROFILES_IN_WORDS}",
         "output": "folder to write the buildspec to (default: this one)",
@@ -150,8 +151,10 @@ def bundle(
     """Write all that builds fetch into one file."""
     from ortrim.pipeline.bundling import make_bundle  # noqa: PLC0415 - it imports what fetches sources
 
-    bare = models.first_spec().loaded if models.in_options else lambda: models.loaded(request_from(), console)
-    loaded = bare() if models.words else None
+    loaded, request = None, request_from(target=target)
+    if models.words:
+        in_options = models.in_options
+        loaded = models.first_spec(console, request).loaded() if in_options else models.loaded(request, console)
     file, version = None if output is None else Path(output), version_option(models.ort_version)
     path, manifest = make_bundle(loaded, version, target, file, console)
     if json:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from ortrim.binaries.link_map import MapInput, read_link_map
 from ortrim.buildspec.buildspec import SessionSettings
-from ortrim.buildspec.tolerances import SAME_GRAPH
+from ortrim.buildspec.tolerances import SAME_GRAPH, SAME_GRAPH_CONVOLVED
 from ortrim.devices.host import absolute
 from ortrim.errors import VerifyError
 from ortrim.models.ort_format import Table, graphs_of, read, root_of
@@ -348,11 +348,12 @@ class Patient:
 
 def judged(subject: Subject, ours: SavedOutputs) -> tuple[bool, bool]:
     """Return whether outputs fail beside the original's, and beside the full runtime's of the converted model."""
+    same_graph = SAME_GRAPH_CONVOLVED if subject.reference.convolves else SAME_GRAPH
     first, second = (
         any(each.verdict is Verdict.FAIL for each in parity)
         for parity in (
             compare(subject.name, subject.reference, ours, {}),
-            compare(subject.name, subject.same_graph, ours, {}, defaults=SAME_GRAPH),
+            compare(subject.name, subject.same_graph, ours, {}, defaults=same_graph),
         )
     )
     return first, second

@@ -105,15 +105,27 @@ QUANTIZED: Final[Mapping[str, Bounds]] = dict.fromkeys((*DEFAULT_TOLERANCES, "in
 
 SAME_GRAPH: Final[Mapping[str, Bounds]] = {
     "float64": DEFAULT_TOLERANCES["float64"],
-    "float32": Bounds(rounding=2**-23, relative=1e-5, scale=3e-5, rms=3e-5, cosine=0.9999, iou=0.95),
+    "float32": Bounds(relative=1e-5, scale=2e-5, rms=2e-5, cosine=0.9999, iou=0.95),
     "float16": Bounds(ulps=2, scale=2e-3, rms=2e-3, cosine=0.9999, iou=0.95),
     "bfloat16": Bounds(ulps=2, scale=8e-3, rms=8e-3, cosine=0.9999, iou=0.95),
 }
-"""Bounds of differences from the full runtime with the same converted model on the same machine: the same kernels.
+"""Bounds of differences from the full runtime with the same converted model on the same machine: the same kernels."""
 
-Convolutions of few positions add in another order (`resources/cmake/direct_convolutions.h`): of the demo's probability
-of 0.00017 that changes the last bit of a number near 0.5. Its state after silence is 1.7e-5 from float64's in either
-library, and not in the same direction.
+SAME_GRAPH_CONVOLVED: Final[Mapping[str, Bounds]] = {
+    **SAME_GRAPH,
+    "float32": replace(SAME_GRAPH["float32"], rounding=2**-24),
+}
+"""The same where `resources/cmake/direct_convolutions.h` adds in another order: the last bit of a number near 0.5 may
+be another one, of which 0.00017 is left."""
+
+SAME_GRAPH_BY_FOURS: Final[Mapping[str, Bounds]] = {
+    **SAME_GRAPH,
+    "float32": replace(SAME_GRAPH_CONVOLVED["float32"], scale=3e-5),
+}
+"""The same where it adds four products at a time and not eight or more, as on ARM64.
+
+The demo's state after silence is 1.2e-5 of its magnitude from float64's in MLAS's order, 1.6e-5 in that, and not in the
+same direction.
 """
 
 SAME_GRAPH_ELSEWHERE: Final[Mapping[str, Bounds]] = {

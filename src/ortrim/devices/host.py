@@ -123,6 +123,11 @@ def saturates_here() -> bool:
     return "avx2" in features and not features & {"avx_vnni", "avx512_vnni"}
 
 
+def adds_by_fours_here() -> bool:
+    """Whether a vector holds four floats here, and no more."""
+    return platform.machine() in {"aarch64", "arm64"}
+
+
 def _environment() -> dict[str, str]:
     return {**ENVIRONMENT, **({PASSED: os.environ[PASSED]} if PASSED in os.environ else {})}
 

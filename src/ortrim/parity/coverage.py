@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 MARKER: Final = "ortrim_marker_"
 """How the nodes are named that mark bodies; a number follows."""
 QUANTIZED_OPERATOR: Final = re.compile(r"Quantize|QLinear|Integer|NBits|QGemm|QAttention|QOrdered")
+CONVOLUTIONS: Final = frozenset({"Conv", "FusedConv"})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,11 +32,13 @@ class Marked:
     """How many nodes `always` run, the bodies, and, when there are any, the copy at `path` in which each is marked.
 
     A body is a graph that runs only when something enters it: its name, and its nodes without those of inner bodies.
-    `quantized` is whether any of them computes with quantized numbers, `float32_weights` whether more of their
-    weights are float32 than float64. `probabilities` are the outputs that are 0 or 1 only where they are saturated.
+    `quantized` is whether any of them computes with quantized numbers, `convolves` whether any is a convolution,
+    `float32_weights` whether more of their weights are float32 than float64. `probabilities` are the outputs that are
+    0 or 1 only where they are saturated.
     """
 
     quantized: bool
+    convolves: bool
     float32_weights: bool
     probabilities: tuple[str, ...]
     always: int
@@ -69,6 +72,7 @@ def marked_copy(model: Path, folder: Path) -> Marked:
         graphs = (read.graph, *(body for _, body in found))
         marked = Marked(
             quantized=any(QUANTIZED_OPERATOR.search(node.op_type) for graph in graphs for node in graph.node),
+            convolves=any(node.op_type in CONVOLUTIONS for graph in graphs for node in graph.node),
             float32_weights=_has_float32_weights(graphs),
             probabilities=tuple(_probabilities(read.graph)),
             always=always,

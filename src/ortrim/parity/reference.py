@@ -63,13 +63,14 @@ class CaseOutputs:
 class SavedOutputs:
     """The outputs of one model: those of a case lie in `folder/<case>`.
 
-    The model may compute with `quantized` numbers, or have `float32_weights`; `probabilities` are the outputs that are
-    0 or 1 only where they are saturated.
+    The model may compute with `quantized` numbers, have convolutions, or `float32_weights`; `probabilities` are the
+    outputs that are 0 or 1 only where they are saturated.
     """
 
     folder: Path
     cases: tuple[CaseOutputs, ...]
     quantized: bool = False
+    convolves: bool = False
     float32_weights: bool = False
     probabilities: tuple[str, ...] = ()
 
@@ -109,6 +110,7 @@ def reference_outputs(model: PreparedModel, cases: tuple[Case, ...], runtime: Fu
             folder=destination,
             cases=_with_draws(answer.cases, model),
             quantized=marked.quantized,
+            convolves=marked.convolves,
             float32_weights=marked.float32_weights,
             probabilities=marked.probabilities,
             coverage=replace(coverage_of(marked, answer.entered), tables=tables),

@@ -21,13 +21,15 @@ from ortrim.buildspec.tolerances import (
     CONVERSION,
     QUANTIZED_ELSEWHERE,
     SAME_GRAPH,
+    SAME_GRAPH_BY_FOURS,
+    SAME_GRAPH_CONVOLVED,
     SAME_GRAPH_ELSEWHERE,
     Bounds,
     for_float32_weights,
 )
 from ortrim.compiling.plan import JobResult
 from ortrim.devices.device import Device, Outcome, device_folder
-from ortrim.devices.host import saturates_here
+from ortrim.devices.host import adds_by_fours_here, saturates_here
 from ortrim.devices.kinds import DEFAULT_MEMORY_MIB, HOST, DeviceName
 from ortrim.devices.qemu import REPETITION, least_memory, tries
 from ortrim.errors import Diagnostic, UsageError, VerifyError
@@ -419,7 +421,8 @@ def _same_graph_bounds(device: Device, subject: ModelUnderTest) -> Mapping[str, 
     """
     here = device.name == HOST.name
     if here and subject.spec.layout != "nchwc8":
-        return SAME_GRAPH
+        convolved = SAME_GRAPH_BY_FOURS if adds_by_fours_here() else SAME_GRAPH_CONVOLVED
+        return convolved if subject.reference.convolves else SAME_GRAPH
     if not subject.reference.quantized:
         return for_float32_weights(SAME_GRAPH_ELSEWHERE) if subject.reference.float32_weights else SAME_GRAPH_ELSEWHERE
     return None if saturates_here() and not here else QUANTIZED_ELSEWHERE

@@ -117,6 +117,12 @@ def test_float32_weights_are_known_where_they_are_most(tmp_path: Path, weights: 
     assert marked_copy(model_from(text, tmp_path).path, tmp_path / "marked").float32_weights is float32
 
 
+@pytest.mark.parametrize(("operator", "convolves"), [("Conv (x, x)", True), ("MatMul (x, x)", False)])
+def test_convolutions_are_known(tmp_path: Path, operator: str, convolves: bool) -> None:  # noqa: FBT001
+    text = f'<ir_version: 8, opset_import: ["": 17]> g (float[1, 1, 1] x) => (float[n, m, k] y) {{ y = {operator} }}'
+    assert marked_copy(model_from(text, tmp_path).path, tmp_path / "marked").convolves is convolves
+
+
 LEVELS = "q, s, z = DynamicQuantizeLinear (a) b = DequantizeLinear (q, s, z)"
 
 

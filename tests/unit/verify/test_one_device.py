@@ -531,3 +531,20 @@ def test_a_phone_is_reported_beforehand_what_is_run(make_output: MakeOutput, tas
     assert {run.model for run in report.runs} == {"tiny"}
     assert phone.requests == list(phone.asked)
     assert len(phone.asked) == 2 * (1 + 1 + 2 * ROUNDS)
+
+
+@pytest.mark.parametrize(("order", "scale"), [("MLAS's", 2e-5), ("by eights", 2e-5), ("by fours", 3e-5)])
+def test_where_convolutions_add_in_another_order_a_last_bit_may_differ(
+    make_output: MakeOutput, task: MakeTask, monkeypatch: pytest.MonkeyPatch, order: str, scale: float
+) -> None:
+    """Of a number near 0.5, of which 0.0002 is left; of sums by fours a little more. No other model is allowed it."""
+    monkeypatch.setattr(target, "adds_by_fours_here", lambda: order == "by fours")
+    given, convolves = task(), order != "MLAS's"
+    (subject,) = given.subjects
+    save_array(subject.reference.folder / "only", "output_000", np.array([0.0002, 0.0001], np.float32))
+    device = SavingDevice(make_output, (0.0002 + 2**-25, 0.0001))
+    device.name = "host"
+    reference = replace(subject.reference, convolves=convolves)
+    found = verify_on(device, replace(given, subjects=(replace(subject, reference=reference),))).parity[0]
+    assert found.verdict is (Verdict.PASS if convolves else Verdict.FAIL)
+    assert found.same_graph_allowed == pytest.approx(0.0002 * (scale + 1e-5) + (2**-24 if convolves else 0.0), rel=1e-6)

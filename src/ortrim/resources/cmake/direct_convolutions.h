@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstring>
 
 #include "core/platform/threadpool.h"
 #if defined(__x86_64__)
@@ -65,13 +66,20 @@ struct Sums {
     }
   }
 
+  // Sixteen at a time, a row is added up in two halves: in one, the errors of the demo's sums after silence are as large
+  // as those of MLAS's, and of the other sign.
   [[gnu::always_inline]] Sums(const Rows& rows, const float* filter, const float* window) {
-    ORTRIM_UNROLLED (int i = 0; i < kCount; i++) of[i] = V{};
     const M all{};
-    constexpr int kSteps = 4;
-    size_t k = 0;
-    for (const size_t end = rows.length / (kSteps * kWidth) * (kSteps * kWidth); k != end; k += kSteps * kWidth)
-      ORTRIM_UNROLLED (int i = 0; i < kSteps; i++) Add<false>(rows, filter + k + i * kWidth, window + k + i * kWidth, all);
+    constexpr int kHalves = kWidth / 8 > 1 ? 2 : 1, kSteps = 4, kGroup = kSteps * kWidth;
+    V before[kCount];
+    size_t k = 0, groups = rows.length / kGroup;
+#pragma clang loop unroll(disable)
+    for (int half = kHalves; half != 0; half--) {
+      if (half != kHalves) std::memcpy(before, of, sizeof(of));
+      ORTRIM_UNROLLED (int i = 0; i < kCount; i++) of[i] = V{};
+      for (const size_t end = groups / half * kGroup; k != end; k += kGroup)
+        ORTRIM_UNROLLED (int i = 0; i < kSteps; i++) Add<false>(rows, filter + k + i * kWidth, window + k + i * kWidth, all);
+    }
 #pragma clang loop unroll(disable)
     for (; k + kWidth <= rows.length; k += kWidth) Add<false>(rows, filter + k, window + k, all);
     if (k < rows.length) {
@@ -80,6 +88,7 @@ struct Sums {
       __builtin_memcpy(&used, kRest + kMost - kWidth + rows.length - k, sizeof(M));
       Add<true>(rows, filter + last, window + last, used);
     }
+    if constexpr (kHalves > 1) ORTRIM_UNROLLED (int i = 0; i < kCount; i++) of[i] += before[i];
   }
 
   // Stores the sums of four vectors' elements.

@@ -215,7 +215,10 @@ for before, after in zip(*made):
 @pytest.mark.needs("qemu-x86_64-static")
 @pytest.mark.skipif(machine() != "x86_64", reason="the wheel for other processors has no NCHWc layout")
 def test_values_stay_in_blocks_between_convolutions(root: Path, runtime: FullRuntime) -> None:
-    """Behind hard-swish, LeakyRelu and Max, with a gate of one value a channel, and where planes are wanted, too."""
+    """Behind hard-swish, LeakyRelu and Max, with a gate of one value a channel, and where planes are wanted, too.
+
+    Products and sums with one constant are the convolutions' own.
+    """
     random = np.random.default_rng(1)
     shapes = {"a": (16, 8, 3, 3), "b": (16, 1, 3, 3), "c": (16, 16, 1, 1), "d": (12, 16, 3, 3)}
     arrays = {name: random.standard_normal(shape) / 4 for name, shape in shapes.items()}
@@ -234,10 +237,16 @@ def test_values_stay_in_blocks_between_convolutions(root: Path, runtime: FullRun
     nodes = [
         helper.make_node("Conv", ["x", "a"], ["x1"], pads=[1, 1, 1, 1]),
         *hard_swish("x1", "x2"),
-        helper.make_node("Conv", ["x2", "b"], ["x3"], group=16),
+        helper.make_node("Mul", ["x2", "three"], ["x2a"]),
+        helper.make_node("Sub", ["x2a", "six"], ["x2b"]),
+        helper.make_node("Conv", ["x2b", "b"], ["x2c"], group=16),
+        helper.make_node("Div", ["x2c", "six"], ["x2d"]),
+        helper.make_node("Add", ["three", "x2d"], ["x3"]),
         helper.make_node("LeakyRelu", ["x3"], ["x4"], alpha=0.2),
         helper.make_node("Max", ["x4", "least"], ["x5"]),
-        helper.make_node("Conv", ["x5", "c"], ["x6"]),
+        helper.make_node("Mul", ["x5", "six"], ["x5a"]),
+        helper.make_node("Add", ["x5a", "three"], ["x5b"]),
+        helper.make_node("Conv", ["x5b", "c"], ["x6"]),
         *hard_swish("x6", "x7"),
         helper.make_node("GlobalAveragePool", ["x7"], ["x8"]),
         helper.make_node("Conv", ["x8", "c"], ["x9"]),
@@ -254,7 +263,8 @@ def test_values_stay_in_blocks_between_convolutions(root: Path, runtime: FullRun
     model = prepared(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), root)
     done = convert(model, Conversion(level="all", layout="nchwc8"), runtime=runtime, root=root / "conversions")
     counts = {use.name: count for use, count in inspect_ort(done.path)["operators"]}
-    assert (counts["ReorderInput"], counts["HardSigmoid"], counts.get("Clip", 0)) == (3, 2, 0)
+    assert (counts["ReorderInput"], counts["HardSigmoid"], counts["Mul"]) == (3, 2, 3)
+    assert counts.keys().isdisjoint({"Add", "Sub", "Div", "Clip"})
     words = converter_for("nchwc8", runtime, "").words
     ran = command.run((*words, "-c", RUNS, model.path, done.path), environment=runtime.environment, timeout_seconds=300)
     assert ran.returncode == 0, ran.stderr[-2000:]

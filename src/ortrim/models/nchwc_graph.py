@@ -7,11 +7,14 @@ computes each element from the same one of its inputs does not care where that l
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import onnx
+from numpy.typing import NDArray
+from onnx import numpy_helper
 
 from ortrim.models.onnx_files import array_of, read_names
 
@@ -31,11 +34,15 @@ Scalars = Mapping[str, float]
 
 
 def keep_blocks(path: Path, block_size: int) -> None:
-    """Change an optimized model in NCHWc layout: hard-swish has two operators, and what lies in blocks stays there."""
+    """Change an optimized model in NCHWc layout: hard-swish has two operators, what lies in blocks stays there.
+
+    Convolutions take over products and sums with one constant.
+    """
     model = onnx.load(path)
     scalars = _scalars(model.graph)
     _replace(model.graph, list(_with_short_hard_swish(model.graph, scalars)))
     _replace(model.graph, list(_in_blocks(model.graph, scalars, block_size)))
+    _Folding(model.graph, scalars, block_size).fold()
     onnx.save(model, path)
 
 
@@ -142,6 +149,131 @@ def _source_of(node: onnx.NodeProto, source: Mapping[str, onnx.NodeProto], scala
         return None
     found = [source.get(name) for name in node.input if name and name not in scalars]
     return found[0] if found and all(each is found[0] for each in found) else None
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Affine:
+    """An operator that multiplies one value by a constant and adds another, of which one does nothing."""
+
+    value: str
+    factor: float = 1.0
+    term: float = 0.0
+
+
+def _affine(node: onnx.NodeProto, scalars: Scalars) -> _Affine | None:
+    """Return what an operator does that has one value and one constant, and is one of the four."""
+    values = [name for name in node.input if name not in scalars]
+    if node.domain or node.op_type not in ("Add", "Sub", "Mul", "Div") or len(node.input) != 2 or len(values) != 1:
+        return None
+    (constant,) = (scalars[name] for name in node.input if name in scalars)
+    first = node.input[0] == values[0]
+    if node.op_type == "Mul" or (node.op_type == "Div" and first and constant):
+        return _Affine(value=values[0], factor=constant if node.op_type == "Mul" else 1 / constant)
+    if node.op_type == "Add" or (node.op_type == "Sub" and first):
+        return _Affine(value=values[0], term=constant if node.op_type == "Add" else -constant)
+    return None
+
+
+class _Folding:
+    """A graph whose convolutions take over the products and sums with one constant right behind and before them."""
+
+    def __init__(self, graph: onnx.GraphProto, scalars: Scalars, block_size: int) -> None:
+        self._graph, self._scalars, self._block_size = graph, scalars, block_size
+        self._nodes = list(graph.node)
+        self._tensors = {each.name: each for each in graph.initializer}
+        self._new: dict[str, NDArray[Any]] = {}
+        self._names = {name for node in graph.node for name in (*node.input, *node.output)}
+
+    def fold(self) -> None:
+        """Change the graph."""
+        for node in list(self._nodes):
+            self._fold_behind(node)
+        for node in reversed(list(self._nodes)):
+            self._fold_before(node)
+        _replace(self._graph, self._nodes)
+        reads = _reads(self._graph)
+        for tensor in [each for each in self._tensors.values() if not reads[each.name]]:
+            self._graph.initializer.remove(tensor)
+        new = {name: array.astype(np.float32) for name, array in self._new.items() if reads[name]}
+        self._graph.initializer.extend(numpy_helper.from_array(array, name) for name, array in new.items())
+
+    def _fold_behind(self, node: onnx.NodeProto) -> None:
+        if (affine := _affine(node, self._scalars)) is None or self._readers(affine.value) != [node]:
+            return
+        for convolution in self._nodes:
+            free = not any(convolution.input[3:]) and all(each.name != "activation" for each in convolution.attribute)
+            if affine.value in convolution.output and free and self._is_convolution(convolution):
+                self._change(convolution, affine.factor, affine.factor, affine.term)
+                convolution.output[0] = node.output[0]
+                self._drop(node)
+
+    def _fold_before(self, node: onnx.NodeProto) -> None:
+        readers = self._readers(node.output[0]) or []
+        takers = [each for each in readers if each.input[0] == node.output[0] and self._is_convolution(each)]
+        affine = _affine(node, self._scalars)
+        if affine is None or not readers or len(takers) < len(readers):
+            return
+        if affine.term and any(_is_padded(each) for each in takers):
+            self._fold_product(node, affine, takers)
+            return
+        for each in takers:
+            sums = self._weights(each, 1).reshape(-1, self._rows(each), self._block_size).sum(axis=1).ravel()
+            self._change(each, affine.factor, 1, affine.term * sums)
+            each.input[0] = affine.value
+        self._drop(node)
+
+    def _fold_product(self, node: onnx.NodeProto, affine: _Affine, takers: list[onnx.NodeProto]) -> None:
+        """Fold the product before a sum that stays, since it does not reach what convolutions are padded with."""
+        for before in self._nodes:
+            product = _affine(before, self._scalars) if affine.value in before.output else None
+            if product is None or product.factor in (0, 1) or self._readers(affine.value) != [node]:
+                continue
+            self._new[name := _fresh(f"{node.output[0]}_term", self._names)] = np.array(affine.term / product.factor)
+            node.op_type, node.input[:] = "Add", [product.value, name]
+            for each in takers:
+                self._change(each, product.factor, 1, 0)
+            self._drop(before)
+
+    def _readers(self, name: str) -> list[onnx.NodeProto] | None:
+        """Return what reads a value; None when others than this graph's own nodes do, or one does so twice."""
+        found = [node for node in self._nodes for read in read_names([node]) if read == name]
+        own = all(list(node.input).count(name) == 1 for node in found)
+        return found if own and all(value.name != name for value in self._graph.output) else None
+
+    def _is_convolution(self, node: onnx.NodeProto) -> bool:
+        known = (self._tensors.keys() | self._new.keys()).issuperset(filter(None, node.input[1:3]))
+        return (node.domain, node.op_type) == (NCHWC, "Conv") and known
+
+    def _weights(self, convolution: onnx.NodeProto, position: int) -> NDArray[Any]:
+        name = convolution.input[position]
+        array = self._new.get(name)
+        return numpy_helper.to_array(self._tensors[name]).astype(np.float64) if array is None else array
+
+    def _rows(self, convolution: onnx.NodeProto) -> int:
+        """Return how many weights each of a block's filters has; they lie side by side."""
+        weights = self._weights(convolution, 1)
+        return int(weights.size) // int(weights.shape[0])
+
+    def _change(self, convolution: onnx.NodeProto, filters: float, bias: float, terms: "float | NDArray[Any]") -> None:
+        """Multiply a convolution's filters and its bias, and add terms to the bias."""
+        arrays = {1: self._weights(convolution, 1) * filters}
+        if any(convolution.input[2:3]):
+            arrays[2] = self._weights(convolution, 2) * bias + terms
+        elif np.any(terms):
+            convolution.input.extend([""] * (3 - len(convolution.input)))
+            arrays[2] = np.zeros(arrays[1].shape[0]) + terms
+        for position, array in arrays.items():
+            convolution.input[position] = name = _fresh(f"{convolution.output[0]}_{position}", self._names)
+            self._new[name] = array
+
+    def _drop(self, node: onnx.NodeProto) -> None:
+        self._nodes = [each for each in self._nodes if each is not node]
+
+
+def _is_padded(convolution: onnx.NodeProto) -> bool:
+    attributes = {each.name: each for each in convolution.attribute}
+    fitted = "auto_pad" in attributes and attributes["auto_pad"].s not in (b"NOTSET", b"VALID")
+    return fitted or ("pads" in attributes and any(attributes["pads"].ints))
 
 
 def _fresh(name: str, names: set[str]) -> str:

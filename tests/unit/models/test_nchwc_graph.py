@@ -17,36 +17,80 @@ from ortrim.models.nchwc_graph import FROM_BLOCKS, NCHWC, TO_BLOCKS, keep_blocks
 BLOCK = 8
 
 
+def _planes(blocks: Any) -> Any:
+    images, _, height, width = blocks.shape
+    return blocks.reshape(images, -1, height, width, BLOCK).transpose(0, 1, 4, 2, 3).reshape(blocks.shape)
+
+
+def _blocks(planes: Any) -> Any:
+    images, _, height, width = planes.shape
+    return planes.reshape(images, -1, BLOCK, height, width).transpose(0, 1, 3, 4, 2).reshape(planes.shape)
+
+
 class ReorderOutput(OpRun):
     op_domain = NCHWC
 
     def _run(self, blocks: Any, channels: int | None = None) -> tuple[Any]:
-        images, _, height, width = blocks.shape
-        planes = blocks.reshape(images, -1, height, width, BLOCK).transpose(0, 1, 4, 2, 3)
-        return (planes.reshape(blocks.shape)[:, :channels],)
+        return (_planes(blocks)[:, :channels],)
 
 
 class ReorderInput(OpRun):
     op_domain = NCHWC
 
     def _run(self, planes: Any) -> tuple[Any]:
-        images, channels, height, width = planes.shape
-        padded = np.pad(planes, ((0, 0), (0, -channels % BLOCK), (0, 0), (0, 0)))
-        blocks = padded.reshape(images, -1, BLOCK, height, width).transpose(0, 1, 3, 4, 2)
-        return (blocks.reshape(padded.shape),)
+        return (_blocks(np.pad(planes, ((0, 0), (0, -planes.shape[1] % BLOCK), (0, 0), (0, 0)))),)
+
+
+class Conv(OpRun):
+    op_domain = NCHWC
+
+    def _run(
+        self,
+        blocks: Any,
+        weights: Any,
+        bias: Any = None,
+        more: Any = None,
+        *,
+        pads: Any,
+        activation: Any = None,
+        **_: Any,
+    ) -> tuple[Any]:
+        planes = _planes(blocks)
+        made, channels, *kernel = weights.shape
+        lanes = BLOCK if channels > 1 else 1
+        filters = weights.reshape(made // BLOCK, channels // lanes, *kernel, lanes, BLOCK)
+        filters = filters.transpose(0, 5, 1, 4, 2, 3).reshape(weights.shape).astype(np.float64)
+        padded = np.pad(planes, ((0, 0), (0, 0), (pads[0], pads[2]), (pads[1], pads[3])))
+        windows = np.lib.stride_tricks.sliding_window_view(padded, kernel, axis=(2, 3))
+        sums = np.einsum("nchwyx,mcyx->nmhw" if channels > 1 else "nchwyx,coyx->nchw", windows, filters)
+        sums += 0 if bias is None else bias.reshape(1, -1, 1, 1)
+        sums += 0 if more is None else _planes(more)
+        return (_blocks(np.maximum(sums, 0) if activation else sums).astype(np.float32),)
 
 
 def reorders(model: onnx.ModelProto) -> int:
-    return sum(node.domain == NCHWC for node in model.graph.node)
+    return count(model, FROM_BLOCKS, TO_BLOCKS)
+
+
+def count(model: onnx.ModelProto, *operators: str) -> int:
+    return sum(node.op_type in operators for node in model.graph.node)
+
+
+def sums(model: onnx.ModelProto) -> int:
+    return count(model, "Add", "Sub", "Mul", "Div")
 
 
 def outputs(model: onnx.ModelProto, inputs: dict[str, Any]) -> list[Any]:
-    return list(ReferenceEvaluator(model, new_ops=[ReorderInput, ReorderOutput]).run(None, inputs))
+    return list(ReferenceEvaluator(model, new_ops=[Conv, ReorderInput, ReorderOutput]).run(None, inputs))
 
 
-def model_of(nodes: list[onnx.NodeProto], inputs: list[str], results: list[str], channels: int) -> onnx.ModelProto:
+def model_of(
+    nodes: list[onnx.NodeProto], inputs: list[str], results: list[str], channels: int, weights: Any = ()
+) -> onnx.ModelProto:
     constants: dict[str, Any] = {"three": [3], "zero": 0, "six": 6, "row": [[[[1, 2, 3]]]], "five": [[[[5]]]]}
-    tensors = [numpy_helper.from_array(np.array(values, np.float32), name) for name, values in constants.items()]
+    tensors = [
+        numpy_helper.from_array(np.array(values, np.float32), name) for name, values in [*constants.items(), *weights]
+    ]
     shape = [2, channels, 2, 3]
     given = [helper.make_tensor_value_info(name, TensorProto.FLOAT, shape) for name in inputs]
     made = [helper.make_tensor_value_info(name, TensorProto.FLOAT, None) for name in results]
@@ -54,15 +98,37 @@ def model_of(nodes: list[onnx.NodeProto], inputs: list[str], results: list[str],
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13), helper.make_opsetid(NCHWC, 1)])
 
 
+def some_convolution(
+    draw: random.Random, x: str, made: str, channels: int, weights: dict[str, Any]
+) -> list[onnx.NodeProto]:
+    """Return a convolution between its reorders; weights are new ones or some that are there."""
+    size, depthwise, padded = draw.choice([1, 3]), draw.randrange(2), -(-channels // BLOCK) * BLOCK
+    name = f"w{size}{depthwise}{draw.randrange(2)}"
+    if name not in weights:
+        numbers = np.random.default_rng(draw.randrange(1000))
+        weights[name] = numbers.uniform(-1, 1, (padded, 1 if depthwise else padded, size, size)) / padded
+        weights[f"{name}b"] = numbers.uniform(-1, 1, padded)
+    more = draw.choice([[], [], [f"{name}b"], [f"{name}b", "c0"]])
+    extra: dict[str, Any] = {"activation": "Relu"} if draw.randrange(3) == 0 else {}
+    inputs = [f"b{made}", name, *more]
+    return [
+        helper.make_node(TO_BLOCKS, [x], inputs[:1], domain=NCHWC),
+        helper.make_node("Conv", inputs, [f"c{made}"], domain=NCHWC, pads=[size // 2] * 4, **extra),
+        helper.make_node(FROM_BLOCKS, [f"c{made}"], [made], domain=NCHWC, channels=channels),
+    ]
+
+
 def some_graph(draw: random.Random) -> tuple[onnx.ModelProto, dict[str, Any]]:
     """Return a graph of what two convolutions make, operators that follow, and reorders for further convolutions."""
     channels = draw.choice([8, 16, 24, 12])
     padded = -(-channels // BLOCK) * BLOCK
     nodes = [helper.make_node(FROM_BLOCKS, [f"c{i}"], [f"v{i}"], domain=NCHWC, channels=channels) for i in range(2)]
-    values, results = ["v0", "v1"], []
-    for number in range(draw.randint(1, 12)):
-        x, made = draw.choice(values), f"v{number + 2}"
-        kind = draw.randrange(8)
+    values, results, weights = ["v0", "v1"], [], dict[str, Any]()
+    full = {"v0", "v1"}  # what has the shape that convolutions want
+    numbers = np.random.default_rng(draw.randrange(1000))
+    for number in range(draw.randint(1, 15)):
+        x, made = draw.choice([*values, *values[-1:] * 9]), f"v{number + 2}"
+        kind = draw.choice([0, 1, 2, 3, 4, *[5] * 5, *[6] * 4, 7])
         if kind == 0:  # hard-swish, or nearly so
             least = draw.choice(["zero", "three"])
             names = [f"{made}_{part}" for part in "abc"]
@@ -77,9 +143,16 @@ def some_graph(draw: random.Random) -> tuple[onnx.ModelProto, dict[str, Any]]:
             nodes.append(helper.make_node("Max", [x, draw.choice(["five", "row"])], [made]))
         elif kind == 2:
             nodes.append(helper.make_node("ReduceMax", [x], [made], axes=[1], keepdims=1))
-        elif kind in (3, 4):
+        elif kind == 3:
             nodes.append(helper.make_node("Mul", [x, draw.choice(values)], [made]))
-        elif kind == 5:
+        elif kind == 5 and x in full:
+            nodes += some_convolution(draw, x, made, channels, weights)
+        elif kind in (5, 6):
+            constant = draw.choice(["three", "six", "five", "row"])
+            operator = draw.choice(["Add", "Sub", "Mul", "Div"])
+            turned = operator != "Div" and draw.randrange(2)  # by zero next to nothing would be compared
+            nodes.append(helper.make_node(operator, [constant, x] if turned else [x, constant], [made]))
+        elif kind == 4:
             nodes.append(helper.make_node("LeakyRelu", [x], [made], alpha=0.25))
         else:
             made = ""
@@ -88,10 +161,11 @@ def some_graph(draw: random.Random) -> tuple[onnx.ModelProto, dict[str, Any]]:
                 nodes.append(helper.make_node(TO_BLOCKS, [x], [f"b{number}"], domain=NCHWC))
                 nodes.append(helper.make_node("Identity", [f"b{number}"], results[-1:]))
         values += filter(None, [made])
+        full |= {made} if x in full and kind != 2 else set()
     results += draw.sample(values[2:], min(len(values) - 2, draw.randrange(2)))
-    numbers = np.random.default_rng(draw.randrange(1000))
     inputs = {name: numbers.uniform(-5, 5, (2, padded, 2, 3)).astype(np.float32) for name in ("c0", "c1")}
-    return model_of(nodes, ["c0", "c1"], list(dict.fromkeys(results)) or ["v0"], padded), inputs
+    found = list(dict.fromkeys(results)) or ["v0"]
+    return model_of(nodes, ["c0", "c1"], found, padded, weights.items()), inputs
 
 
 def kept(model: onnx.ModelProto, folder: Path) -> onnx.ModelProto:
@@ -102,17 +176,20 @@ def kept(model: onnx.ModelProto, folder: Path) -> onnx.ModelProto:
 
 def test_random_graphs_compute_the_same_with_fewer_reorders(tmp_path: Path) -> None:
     """Whatever reads a value as planes, whether channels fill their blocks, and where shapes are others."""
-    draw, fewer, same_count = random.Random(44), 0, 0  # noqa: S311 - a test's
+    draw = random.Random(44)  # noqa: S311 - a test's
+    fewer = same_count = folded = 0
     for _ in range(300):
         model, inputs = some_graph(draw)
         changed = kept(model, tmp_path)
         for before, after in zip(outputs(model, inputs), outputs(changed, inputs), strict=True):
             assert before.shape == after.shape
-            np.testing.assert_allclose(after, before, rtol=2e-6, atol=2e-6)
+            np.testing.assert_allclose(after, before, rtol=1e-5, atol=1e-5 * np.abs(before).max())
         fewer += reorders(changed) < reorders(model)
         same_count += reorders(changed) == reorders(model)
+        folded += sums(changed) < sums(model) - 2 * count(changed, "HardSigmoid")
     assert fewer > 100
     assert same_count > 50
+    assert folded > 30
 
 
 def test_a_convolution_s_hard_swish_has_two_operators_on_blocks(tmp_path: Path) -> None:

@@ -5,7 +5,6 @@ import json
 import os
 import shutil
 import stat
-import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -16,7 +15,7 @@ from typing import Any, Final, NamedTuple
 from filelock import FileLock, Timeout
 from platformdirs import user_cache_path
 
-from ortrim.base.files import chosen_folder, sha256_of, storage_errors, write_atomically
+from ortrim.base.files import chosen_folder, sha256_of, storage_errors, temporary_beside, write_atomically
 from ortrim.errors import StorageError
 
 
@@ -93,16 +92,13 @@ def published(destination: Path, on_wait: Callable[[], None] = lambda: None) -> 
             yield None
             return
         remove_leftovers(destination)
-        with storage_errors(destination):
-            temporary = Path(tempfile.mkdtemp(dir=destination.parent, prefix=f".{destination.name}.partial-"))
-        try:
-            temporary.chmod(0o755)
+        with temporary_beside(destination, f".{destination.name}.partial-") as temporary:
+            with storage_errors(destination):
+                temporary.mkdir()
+                temporary.chmod(0o755)
             yield temporary
             with storage_errors(destination):
                 temporary.rename(destination)
-        except BaseException:
-            shutil.rmtree(temporary, ignore_errors=True)
-            raise
 
 
 def remove_leftovers(path: Path) -> None:

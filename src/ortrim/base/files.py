@@ -4,6 +4,7 @@ import ast
 import errno
 import hashlib
 import os
+import secrets
 import shutil
 import tempfile
 import threading
@@ -100,14 +101,23 @@ def write_atomically(path: Path, content: str | bytes, *, durable: bool = True) 
     """
     with storage_errors(path):
         path.parent.mkdir(parents=True, exist_ok=True)
-        descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:100]}.")
-        try:
-            _write(descriptor, content.encode() if isinstance(content, str) else content, durable=durable)
-            Path(temporary).chmod(0o644)
-            Path(temporary).replace(path)
-        except BaseException:
-            Path(temporary).unlink(missing_ok=True)
-            raise
+        with temporary_beside(path, f".{path.name[:100]}.") as temporary:
+            _write(temporary, content.encode() if isinstance(content, str) else content, durable=durable)
+            temporary.chmod(0o644)
+            temporary.replace(path)
+
+
+@contextmanager
+def temporary_beside(path: Path, prefix: str) -> Iterator[Path]:
+    """Yield a path beside another that nothing has yet, and remove what is there in the end.
+
+    It is known before anything is made, unlike one of `tempfile`: an interrupt at any moment leaves nothing.
+    """
+    temporary = path.with_name(f"{prefix}{secrets.token_hex(8)}")
+    try:
+        yield temporary
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True) if temporary.is_dir() else temporary.unlink(missing_ok=True)
 
 
 def write_if_changed(path: Path, content: str) -> bool:
@@ -119,8 +129,8 @@ def write_if_changed(path: Path, content: str) -> bool:
     return True
 
 
-def _write(descriptor: int, data: bytes, *, durable: bool) -> None:
-    with os.fdopen(descriptor, "wb") as file:
+def _write(path: Path, data: bytes, *, durable: bool) -> None:
+    with path.open("xb") as file:
         file.write(data)
         if durable:
             file.flush()

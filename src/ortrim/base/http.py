@@ -7,7 +7,6 @@ module: their exceptions become words, and are not chained.
 import hashlib
 import os
 import re
-import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -24,7 +23,7 @@ from requests.utils import parse_header_links
 from urllib3.exceptions import HTTPError, NameResolutionError, NewConnectionError
 
 from ortrim.base.cache import locked, remove_leftovers
-from ortrim.base.files import sha256_of, storage_errors
+from ortrim.base.files import sha256_of, storage_errors, temporary_beside
 from ortrim.base.tools import untrusted
 from ortrim.errors import NetworkError, UsageError
 
@@ -386,19 +385,13 @@ def fetch_unless(etag: str, url: str, destination: Path) -> str | None:
 def arriving(destination: Path) -> Iterator[IO[bytes]]:
     """Give a file that gets its name when the block ends well, and is gone otherwise; the caller holds its lock."""
     remove_leftovers(destination)
-    prefix = f".{destination.name}.partial-"
-    with tempfile.NamedTemporaryFile(dir=destination.parent, prefix=prefix, delete=False) as file:
-        partial = Path(file.name)
-        try:
+    with temporary_beside(destination, f".{destination.name}.partial-") as partial:
+        with partial.open("x+b") as file:  # Windows neither renames nor removes what is open
             yield file
             file.flush()
             os.fsync(file.fileno())
-            file.close()  # Windows neither renames nor removes what is open
-            partial.chmod(0o644)
-            partial.replace(destination)
-        finally:
-            file.close()
-            partial.unlink(missing_ok=True)
+        partial.chmod(0o644)
+        partial.replace(destination)
 
 
 def _check(url: str, actual: str, expected: str | None, file: IO[bytes]) -> None:

@@ -3,7 +3,6 @@
 import gzip
 import hashlib
 import json
-import os
 import re
 import shutil
 import tarfile
@@ -25,6 +24,7 @@ from ortrim.base.files import (
     require_space,
     shipped_folder,
     storage_errors,
+    temporary_beside,
     write_atomically,
 )
 from ortrim.binaries.elf import read_library
@@ -57,14 +57,11 @@ def new_archive(destination: Path) -> Iterator[IO[bytes]]:
     """Open an archive for writing; `destination` appears when it is complete, and nothing is left when it is not."""
     try:
         destination.parent.mkdir(parents=True, exist_ok=True)
-        descriptor, name = tempfile.mkstemp(dir=destination.parent, prefix=f".{destination.name}.")
-        try:
-            with os.fdopen(descriptor, "wb") as file:
+        with temporary_beside(destination, f".{destination.name}.") as temporary:
+            with temporary.open("xb") as file:
                 yield file
-            Path(name).chmod(0o644)
-            Path(name).replace(destination)
-        finally:
-            Path(name).unlink(missing_ok=True)
+            temporary.chmod(0o644)
+            temporary.replace(destination)
     except OSError as error:
         raise _not_written("archive-not-written", "the archive cannot be written", error, destination) from error
 

@@ -3,6 +3,7 @@
 import os
 import re
 import shutil
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
@@ -16,11 +17,11 @@ from ortrim.base.command import run
 from ortrim.base.files import shipped_folder
 from ortrim.base.scripts import packages_folder
 from ortrim.binaries.macho import MachSignature, load_commands, macho_of, read_macho
-from ortrim.binaries.macho_exports import take_apart
 from ortrim.binaries.macho_simulator import LC_BUILD_VERSION, make_simulators
+from ortrim.binaries.macho_symbols import defined_symbols
 from ortrim.binaries.objects import object_symbols
 from ortrim.buildspec.targets import TARGETS
-from ortrim.compiling.executor import OWN_OBJECTS, finish, write_static_library
+from ortrim.compiling.executor import OWN_OBJECTS, finish, link_anew
 from ortrim.compiling.plan import ARCHIVE, BuildJob
 from ortrim.compiling.workspace import BuildInputs, JobPaths, job_environment, prepare_workspace
 from ortrim.pins.runtime import runtime_pins
@@ -127,6 +128,59 @@ static const void *no_api(unsigned) { return nullptr; }
 static const struct { const void *(*api)(unsigned); const char *(*version)(); } base = {no_api, computed};
 extern "C" __attribute__((visibility("default"))) const void *OrtGetApiBase(void) { return &base; }
 """
+FOLDED: Final = """
+#define CALLED [[gnu::noinline]] __attribute__((visibility("hidden")))
+namespace NAME {
+CALLED int odd(unsigned n);
+CALLED int even(unsigned n) { return n ? odd(n - 1) * 3 + 1 : 5; }
+CALLED int odd(unsigned n) { return n ? even(n - 1) * 3 + 1 : 7; }  // all but a constant
+CALLED int times(int n) { return n * 4099; }
+CALLED int divided(int n) { return n / 4099; }
+CALLED int of_times(int n) { return times(n) + 1; }
+CALLED int of_divided(int n) { return divided(n) + 1; }
+CALLED extern int numbers[9];
+int numbers[9] = {NUMBERS};
+CALLED int third() { return numbers[3]; }
+CALLED int fifth() { return numbers[5]; }
+[[gnu::noinline]] static int local(int n) { return times(n) ^ 77; }
+CALLED int of_local(int n) { return local(n) - 1; }
+struct Table { virtual int number() const { return 3; } };
+CALLED const Table *table() { return new Table; }
+CALLED extern const int tag = 99;
+CALLED int caught(int (*call)(int)) { try { return call(3); } catch (HANDLED thrown) { return (int)thrown; } }
+CALLED int like_it(int (*call)(int)) { try { return call(3); } catch (short thrown) { return thrown; } }
+}
+extern "C" __attribute__((visibility("hidden"))) void NAMED(std::ostringstream &text) {
+  using namespace NAME;
+  text << even(4) << ' ' << even(5) << ' ' << odd(5) << ' ' << of_times(2) << ' ' << of_divided(9000) << ' ' << third();
+  text << ' ' << fifth() << ' ' << of_local(3) << ' ' << table()->number() << ' ' << caught(times) << like_it(divided);
+  text << ' ' << tag << ';';
+}
+extern "C" __attribute__((visibility("hidden"))) const int *TAGGED() { return &NAME::tag; }
+"""
+"""Compiled twice: functions that are equal to the other's of the name, and some but for what they refer to."""
+SAID_TWICE: Final = (
+    "445 1822 1336 8199 3 13 15 12355 3 122970 99;445 1822 1336 8199 3 23 25 12355 3 122970 99; two tags"
+)
+INNER: Final = re.compile(r"^_ZN3(?:one|two)L?\d+(\w+?)E", re.MULTILINE)
+FOLDING: Final = """
+#include <sstream>
+#include <string>
+extern "C" void said_one(std::ostringstream &), said_two(std::ostringstream &);
+extern "C" const int *tag_one(), *tag_two();
+static const char *computed() {
+  static std::string answer;
+  std::ostringstream text;
+  said_one(text);
+  said_two(text);
+  text << (tag_one() == tag_two() ? " one tag" : " two tags");
+  answer = text.str();
+  return answer.c_str();
+}
+static const void *no_api(unsigned) { return nullptr; }
+static const struct { const void *(*api)(unsigned); const char *(*version)(); } base = {no_api, computed};
+extern "C" __attribute__((visibility("default"))) const void *OrtGetApiBase(void) { return &base; }
+"""
 
 
 @pytest.mark.needs("qemu-aarch64-static")
@@ -222,12 +276,52 @@ def test_static_libraries_clash_with_nothing(target: str, tmp_path: Path) -> Non
         assert error.why.startswith("version one 1 1 1 first, two 2 1 2 two, app 7 9 has no API version ")
 
 
+@pytest.mark.needs("qemu-aarch64-static")
+@pytest.mark.parametrize("target", LINKED)
+def test_equal_code_is_in_a_library_once(target: str, tmp_path: Path) -> None:
+    """What calls each other, too; not what differs in a function, a number, a handler; and it computes the same."""
+    job, paths = linked(target, tmp_path)
+    own = paths.configured / OWN_OBJECTS
+    own.mkdir(parents=True)
+    (tmp_path / "folded.cc").write_text("#include <sstream>\n" + FOLDED)
+    (tmp_path / "folding.cc").write_text(FOLDING)
+    compiler = (str(paths.wrappers / "c++"), "-Os", "-std=gnu++20", "-fno-rtti", "-c")
+    for name, number, handled in (("one", 10, "int"), ("two", 20, "long")):
+        numbers = ",".join(str(number + each) for each in range(9))
+        names = (f"-DNAME={name}", f"-DNAMED=said_{name}", f"-DTAGGED=tag_{name}", f"-DNUMBERS={numbers}")
+        words = (*names, f"-DHANDLED={handled}", str(tmp_path / "folded.cc"), "-o", str(own / f"{name}.o"))
+        succeeded((*compiler, *words), job, paths)
+    succeeded((*compiler, str(tmp_path / "folding.cc"), "-o", str(own / "folding.o")), job, paths)
+    shutil.copy(paths.configured / "new.o", own)
+    found = {}
+    for icf in (False, True):
+        options = replace(job.build_options, icf=icf, libcxx_no_exceptions=False)
+        each = replace(job, build_options=options)
+        objects = sorted(map(str, own.glob("*.o")))
+        succeeded((*compiler[:-1], "-dynamiclib", "-o", str(paths.build / arguments.LINKED), *objects), job, paths)
+        if icf:
+            link_anew(each, paths)
+        platform_of(job.target).finish(each, paths)
+        library, symbols = (paths.build / name for name in job.expected_outputs)
+        request = replace(fake_request(tmp_path, tmp_path, ""), library=library)
+        error = run_refused(device_called("macho", target), request)
+        assert error.why.startswith(f"version {SAID_TWICE} has no API version ")
+        names = "\n".join(each.name for each in defined_symbols(symbols))
+        found[icf] = library.stat().st_size, Counter(INNER.findall(names))
+    assert found[True][0] < found[False][0]
+    once = {"even", "odd", "times", "divided", "of_times", "of_divided", "local", "of_local", "table", "like_it"}
+    twice = {"third", "fifth", "numbers", "tag", "caught"}
+    assert found[False][1] == dict.fromkeys(once | twice, 2)
+    assert found[True][1] == dict.fromkeys(once, 1) | dict.fromkeys(twice, 2)
+
+
 def static_library(job: BuildJob, paths: JobPaths, folder: Path, order: int) -> Path:
     """Build a static library whose names, but that of its API, another and the app have, too."""
     folder.mkdir()
     own = paths.configured / OWN_OBJECTS
     own.mkdir(parents=True, exist_ok=True)
     inner, archive = paths.build / "inner.o", paths.build / "libinner.a"
+    (paths.configured / "onnxruntime.lds").write_text(f"_from_{folder.name}\n")
     (folder / "api.cc").write_text(SHARED + API)
     (folder / "inner.cc").write_text(SHARED + VERSION + DEAD)
     compiler, library = str(paths.wrappers / "c++"), paths.build / job.expected_outputs[0]
@@ -240,10 +334,8 @@ def static_library(job: BuildJob, paths: JobPaths, folder: Path, order: int) -> 
         (compiler, "-dynamiclib", "-Os", "-o", str(library), str(own / "api.o"), str(archive)),
     ):
         succeeded(words, job, paths)
-    (folder / "exports").write_text(f"_from_{folder.name}\n")
-    take_apart(library, folder / "exports", library, folder / "symbols")
     options = replace(job.build_options, libcxx_no_exceptions=False)
-    write_static_library(replace(job, linkage="static", build_options=options), paths)
+    link_anew(replace(job, linkage="static", build_options=options), paths)
     return (paths.build / ARCHIVE).rename(folder / "library.a")
 
 

@@ -193,6 +193,15 @@ class MachObject:
                 found[self._pointed(atom.section, atom.start + FUNCTION_IN_FRAME)].append(number)
         return found
 
+    @cached_property
+    def names(self) -> Mapping[int, Sequence[int]]:
+        """The numbers of the symbols in each atom that has any."""
+        found = defaultdict[int, list[int]](list)
+        for number, symbol in enumerate(self.symbols):
+            if symbol.here:
+                found[self.atom_of(symbol)].append(number)
+        return found
+
     def atom_of(self, symbol: Symbol) -> int:
         """Return the atom that a symbol names, or is in."""
         return self._atom_at(symbol.section - 1, symbol.value)

@@ -1,12 +1,12 @@
 """What chosen functions need of Mach-O objects, and nothing else, as a linker with -dead_strip leaves it.
 
 zig's linker does that for a shared library. In a static one code that nothing calls would keep what it imports, and
-Apple wants reasons for some of that.
+Apple wants reasons for some of that. Of equal functions one is left, which zig's linker does for neither.
 """
 
 import struct
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Final
 
@@ -29,7 +29,8 @@ from ortrim.binaries.macho_atoms import (
     Symbol,
     read_object,
 )
-from ortrim.binaries.macho_objects import require_defined
+from ortrim.binaries.macho_folding import Place, Target, twins
+from ortrim.binaries.macho_objects import PRIVATE_EXTERN, require_defined
 
 SYMTAB, DYSYMTAB = struct.Struct("<6I"), struct.Struct("<20I")
 ALIGNMENT, ALL_RIGHTS = 8, 7
@@ -39,55 +40,115 @@ PRIVATE: Final = (b"l", b"L")
 """How the names begin that linkers leave out of what they make."""
 
 
-def without_dead_code(objects: Sequence[bytes], names: Collection[str], where: str) -> tuple[bytes, ...]:
+def without_dead_code(
+    objects: Sequence[bytes], names: Collection[str], where: str, *, folded: bool = False
+) -> tuple[bytes, ...]:
     """Return of objects what functions need and what runs when a library starts; objects without any are left out.
 
-    Of several definitions of a name one stays. Names are C's, without the underscore.
+    Of several definitions of a name one stays, and of equal parts one if they are to be `folded`. Names are C's,
+    without the underscore.
     """
     with diagnosed(where):
-        read = tuple(map(read_object, objects))
-        definitions = _definitions(read)
-        require_defined(names, {name.decode()[1:] for name in definitions}, where)
-        pending = [definitions[f"_{name}".encode()] for name in names]
-        pending += ((number, atom) for number, each in enumerate(read) for atom in each.roots)
+        link = _Link(tuple(map(read_object, objects)))
+        require_defined(names, {name.decode()[1:] for name in link.definitions}, where)
+        live = link.reached(names)
+        if folded:
+            link.twins.update(twins(link.objects, live, link.target, {f"_{name}".encode() for name in names}))
+            live = link.reached(names)
+        changed = link.changed_symbols(live)
+        return tuple(_Cut(link.objects[number], live[number], changed[number]).written() for number in sorted(live))
+
+
+class _Link:
+    """Objects that are linked, and what their names stand for: `twins` say which atoms stand for equal ones."""
+
+    def __init__(self, objects: Sequence[MachObject]) -> None:
+        self.objects, self.twins = objects, dict[Place, Place]()
+        self._targets = dict[Place, Target | None]()
+        self.definitions = {
+            symbol.name: (number, index)
+            for weak in (WEAK, 0)
+            for number, each in reversed(tuple(enumerate(objects)))
+            for index, symbol in enumerate(each.symbols)
+            if symbol.here and symbol.visible and symbol.note & WEAK == weak
+        }
+        """Which object's symbol linkers take for each name: the first that is not weak, or else the first."""
+
+    def target(self, number: int, index: int) -> Target | None:
+        """Return what a symbol of an object stands for: by its name that of any object, or its object's own."""
+        if (number, index) not in self._targets:
+            self._targets[number, index] = self._found(number, index)
+        return self._targets[number, index]
+
+    def _found(self, number: int, index: int) -> Target | None:
+        symbol = self.objects[number].symbols[index]
+        if symbol.visible:
+            number, index = self.definitions.get(symbol.name, (number, index))
+            symbol = self.objects[number].symbols[index]
+        if not symbol.here:
+            return None
+        atom = self.objects[number].atom_of(symbol)
+        return Target(number, atom, symbol.value - self.objects[number].atoms[atom].start)
+
+    def reached(self, names: Iterable[str]) -> dict[int, set[int]]:
+        """Return of objects the atoms that functions and a library's start need."""
+        named = (self.target(*self.definitions[f"_{name}".encode()]) for name in names)
+        pending = [each[:2] for each in named if each]
+        pending += ((number, atom) for number, each in enumerate(self.objects) for atom in each.roots)
         live = defaultdict[int, set[int]](set)
         while pending:
             number, atom = pending.pop()
             if atom not in live[number]:
                 live[number].add(atom)
-                pending += _needs(read[number], number, atom, definitions)
-        return tuple(_Cut(each, live[number]).written() for number, each in enumerate(read) if live[number])
+                pending += (self.twins.get(each, each) for each in self._needs(number, atom))
+        return live
 
+    def _needs(self, number: int, atom: int) -> Iterator[Place]:
+        """Yield the atoms that one needs."""
+        read = self.objects[number]
+        for index in read.symbols_of(atom):
+            if there := self.target(number, index):
+                yield there[:2]
+        for own in chain((fixup.atom for fixup in read.fixups(atom)), read.followers.get(atom, ())):
+            yield number, own
 
-def _definitions(objects: Sequence[MachObject]) -> dict[bytes, tuple[int, int]]:
-    """Return which object's atom linkers take for each name: the first that is not weak, or else the first."""
-    return {
-        symbol.name: (number, each.atom_of(symbol))
-        for weak in (WEAK, 0)
-        for number, each in reversed(tuple(enumerate(objects)))
-        for symbol in each.symbols
-        if symbol.here and symbol.visible and symbol.note & WEAK == weak
-    }
+    def changed_symbols(self, live: Mapping[int, Collection[int]]) -> Mapping[int, Mapping[int, Symbol]]:
+        """Return of each object the symbols that change, by their numbers: what has an equal one goes by its name.
 
+        An equal one that other objects did not see gets a name of its own, and stays hidden from other files.
+        """
+        changed = defaultdict[int, dict[int, Symbol]](dict)
+        names = dict[Place, tuple[int, bytes]]()
+        for count, place in enumerate(dict.fromkeys(self.twins.values())):
+            index, symbol = self._own_symbol(*place)
+            if self.definitions.get(symbol.name) == (place[0], index):
+                names[place] = index, symbol.name
+                continue
+            own = b"_%b.folded%d" % (symbol.name.removeprefix(b"_"), count)
+            changed[place[0]][index] = symbol._replace(name=own, kind=symbol.kind | EXTERN | PRIVATE_EXTERN)
+            names[place] = index, own
+        for number, atoms in live.items():
+            for index in {each for atom in atoms for each in self.objects[number].symbols_of(atom)}:
+                there = self.target(number, index)
+                place = self.twins.get(there[:2], there[:2]) if there else (-1, -1)
+                if place in names and (number, index) != (place[0], names[place][0]):
+                    changed[number][index] = Symbol(names[place][1], EXTERN, 0, 0, 0)
+        return changed
 
-def _needs(
-    read: MachObject, number: int, atom: int, definitions: Mapping[bytes, tuple[int, int]]
-) -> Iterator[tuple[int, int]]:
-    """Yield the atoms that one needs: by their names those of any object, and its object's own."""
-    for symbol in map(read.symbols.__getitem__, read.symbols_of(atom)):
-        if symbol.visible and symbol.name in definitions:
-            yield definitions[symbol.name]
-        elif symbol.here:
-            yield number, read.atom_of(symbol)
-    for own in chain((fixup.atom for fixup in read.fixups(atom)), read.followers.get(atom, ())):
-        yield number, own
+    def _own_symbol(self, number: int, atom: int) -> tuple[int, Symbol]:
+        """Return the symbol by which other objects can refer to an atom, or else one that has a name of the source."""
+        read = self.objects[number]
+        found = ((index, read.symbols[index]) for index in read.names[atom])
+        return max(
+            found, key=lambda each: (self.definitions.get(each[1].name) == (number, each[0]), each[1].name[:1] == b"_")
+        )
 
 
 class _Cut:
     """An object of some atoms alone, in their order, each as far from a multiple of its alignment as it was."""
 
-    def __init__(self, read: MachObject, live: Collection[int]) -> None:
-        self.read, self.live = read, sorted(live)
+    def __init__(self, read: MachObject, live: Collection[int], changed: Mapping[int, Symbol]) -> None:
+        self.read, self.live, self.changed = read, sorted(live), changed
         self.sections = sorted({read.atoms[atom].section for atom in live})
         self.moved = dict[int, int]()
         self.extents = dict[int, tuple[int, int]]()
@@ -103,8 +164,11 @@ class _Cut:
             self.extents[number] = start, end
         named = {symbol for atom in self.live for symbol in read.symbols_of(atom)}
         kept = (self._kept(number, named) for number in range(len(read.symbols)))
-        self.symbols = sorted(filter(None, kept), key=lambda each: each[:2])
-        self.numbers = {old: new for new, (_, old, _) in enumerate(self.symbols)}
+        self.symbols, self.numbers, places = list[tuple[int, Symbol]](), dict[int, int](), dict[bytes, int]()
+        for group, old, symbol in sorted(filter(None, kept), key=lambda each: each[:2]):
+            new = places.setdefault(symbol.name, len(self.symbols)) if symbol.visible else len(self.symbols)
+            self.symbols += [(group, symbol)] if new == len(self.symbols) else []
+            self.numbers[old] = new
 
     def written(self) -> bytes:
         """Return the object's bytes: header and commands, sections, relocations, symbols, names."""
@@ -143,7 +207,7 @@ class _Cut:
 
     def _kept(self, number: int, named: Collection[int]) -> tuple[int, int, Symbol] | None:
         """Return a symbol of the object with its group and old number: of one that another object has, its name."""
-        symbol = self.read.symbols[number]
+        symbol = self.changed.get(number, self.read.symbols[number])
         if symbol.here and (atom := self.read.atom_of(symbol)) in self.moved:
             if not (symbol.visible or number in named) and symbol.name[:1] in PRIVATE:
                 return None
@@ -163,7 +227,7 @@ class _Cut:
 
     def _table(self) -> tuple[bytes, bytes]:
         rows, names, places = bytearray(), bytearray(b"\0"), {b"": 0}
-        for _, _, symbol in self.symbols:
+        for _, symbol in self.symbols:
             if symbol.name not in places:
                 places[symbol.name] = len(names)
                 names += symbol.name + b"\0"

@@ -91,7 +91,7 @@ def applicable(
         asked,
         lto=asked.lto and lld and not static,
         precompiled_headers=asked.precompiled_headers and toolchain != "gcc",
-        icf=asked.icf and lld,
+        icf=asked.icf and (lld or toolchain == "zig"),
         compression_ordering=asked.compression_ordering and toolchain == "zig" and elf,
         unwind_tables=exceptions or asked.unwind_tables or (asked.unwind_tables if elf else None),
         libcxx_no_exceptions=asked.libcxx_no_exceptions and own_runtime,

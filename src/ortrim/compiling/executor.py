@@ -13,6 +13,7 @@ from typing import Final
 
 from ortrim.base.cache import cache_folder, cached
 from ortrim.base.files import FULL_DISK, disk_full, require_space, storage_errors
+from ortrim.binaries.apple import EXPORTS
 from ortrim.binaries.elf import read_library
 from ortrim.binaries.link_map import INTERNAL, read_link_map
 from ortrim.binaries.macho import read_macho
@@ -25,7 +26,7 @@ from ortrim.compiling.plan import ARCHIVE, BuildJob, JobResult, RunnerJob, Toolc
 from ortrim.compiling.relink import forget_unreached
 from ortrim.compiling.selective import SelectiveBuild
 from ortrim.compiling.upstream import CompileOutcome, CompileProgress, Upstream, first_error, remedy, require_known
-from ortrim.compiling.workspace import LOCAL, BuildInputs, ExecutionEnvironment, JobPaths
+from ortrim.compiling.workspace import DYLIB, LOCAL, BuildInputs, ExecutionEnvironment, JobPaths
 from ortrim.errors import BuildError, StorageError
 
 RUNNER: Final = "runner"
@@ -66,10 +67,11 @@ class Executor:
                     require_success(job, selective.without_unreached(outcome), self.log)
                     paths, execution = selective.upstream.paths, selective.upstream.execution
                     finish(job, paths, execution)
+                    if job.is_linked_anew:
+                        link_anew(job, paths, execution)
                     self.inputs.finish(job, paths)
-                    if job.linkage == "static" and job.toolchain.kind == "zig":
+                    if job.linkage == "static" and job.target.is_elf and job.toolchain.kind == "zig":
                         write_static_library(job, paths, execution)
-                        self.inputs.finish(job, paths)
                     workspace.collect(job, paths, destination, self.log)
                     left_out = selective.mechanisms.remarks
                     use = selective.cache.use() if selective.cache else None
@@ -227,48 +229,55 @@ OF_EVERY_LINKER: Final = re.compile(r"lib(compiler_rt|ubsan_rt|c_nonshared|c)\.a
 
 
 def write_static_library(job: BuildJob, paths: JobPaths, execution: ExecutionEnvironment = LOCAL) -> None:
-    """Make `libonnxruntime.a` in the build folder from what the shared library was linked from.
+    """Make `libonnxruntime.a` of ELF in the build folder from what the shared library was linked from.
 
-    It holds the C++ library, too, without the C library and the compiler's runtime, and shows the API alone.
+    It holds the C++ library, too, without the C library and the compiler's runtime, and shows the API alone: one object
+    with the same sections as the shared library; what was left out of the one is in neither.
     """
     with storage_errors(paths.build), tempfile.TemporaryDirectory(dir=paths.build) as name:
         (paths.build / ARCHIVE).unlink(missing_ok=True)
-        objects = (_elf_object if job.target.is_elf else _macho_objects)(job, paths, execution, Path(name))
-        _zig(job, paths, execution, "ar", "rcsD", str(paths.build / ARCHIVE), *map(str, objects))
+        exported = read_library(paths.build / job.expected_outputs[0]).exported
+        joined, hidden = Path(name, "joined.o"), Path(name, "onnxruntime.o")
+        roots = tuple(word for name in exported for word in ("-u", name))
+        script = ("-T", str(paths.hooks / workspace.UNREACHED)) if job.build_options.dead_kernel_elimination else ()
+        linking = ("-r", "--gc-sections", "--force-group-allocation", "--strip-debug", *roots, *script)
+        _zig(job, paths, execution, "ld.lld", *linking, "-o", str(joined), *linked_files(paths.link_map))
+        hidden.write_bytes(hide_symbols(joined.read_bytes(), frozenset(exported), str(joined)))
+        _archive(job, paths, execution, hidden)
 
 
-def _elf_object(job: BuildJob, paths: JobPaths, execution: ExecutionEnvironment, folder: Path) -> tuple[Path, ...]:
-    """Write one object with the same sections as the shared library; what was left out of the one is in neither."""
-    exported = read_library(paths.build / job.expected_outputs[0]).exported
-    joined, hidden = paths.build / "joined.o", folder / "onnxruntime.o"
-    roots = tuple(word for name in exported for word in ("-u", name))
-    script = ("-T", str(paths.hooks / workspace.UNREACHED)) if job.build_options.dead_kernel_elimination else ()
-    linking = ("-r", "--gc-sections", "--force-group-allocation", "--strip-debug", *roots, *script)
-    _zig(job, paths, execution, "ld.lld", *linking, "-o", str(joined), *linked_files(paths.link_map))
-    hidden.write_bytes(hide_symbols(joined.read_bytes(), frozenset(exported), str(joined)))
-    joined.unlink()
-    return (hidden,)
+def link_anew(job: BuildJob, paths: JobPaths, execution: ExecutionEnvironment = LOCAL) -> None:
+    """Link a library for Apple's systems of what the API needs of the library's own objects and of static libraries.
 
-
-def _macho_objects(job: BuildJob, paths: JobPaths, execution: ExecutionEnvironment, folder: Path) -> tuple[Path, ...]:
-    """Write what the API needs of the library's own objects and the build's static libraries: zig's linker has no map.
-
-    Of these the shared library is linked anew, by a compiler of C: what is finished and verified is what an app gets.
+    zig's linker writes no map, and folds nothing. A static library is made of the same objects, whose names are its own
+    then: what is finished and verified is what an app gets.
     """
-    library = paths.build / job.expected_outputs[0]
-    (image,) = read_macho(library).images
-    own = sorted((paths.configured / OWN_OBJECTS).rglob("*.o"))
-    archives = (*sorted(paths.build.rglob("*.a")), *_runtime_libraries(job, paths, execution, own))
-    roots = tuple(path.read_bytes() for path in own)
-    needed = needed_objects(roots, (content for path in archives for _, content in archive_members(path)))
-    live = without_dead_code((*roots, *needed), image.exported, job.target.identifier)
-    suffix = f".{hashlib.sha256(b''.join(live)).hexdigest()[:12]}"
-    files = tuple(folder / f"{number:03}.o" for number in range(len(live)))
-    for path, content in zip(files, with_own_names(live, image.exported, suffix, job.target.identifier), strict=True):
-        path.write_bytes(content)
-    named, linked = f"-Wl,-install_name,{image.install_name}", paths.configured / library.name
-    _link(job, paths, execution, "cc", "-dynamiclib", "-Os", named, "-o", str(linked), *map(str, files))
-    return files
+    (image,) = read_macho(paths.configured / DYLIB).images
+    listing = Path(paths.resolve(EXPORTS))
+    with storage_errors(paths.build), tempfile.TemporaryDirectory(dir=paths.build) as name:
+        (paths.build / ARCHIVE).unlink(missing_ok=True)  # of another build on this tree
+        exported = [each.removeprefix("_") for each in listing.read_text(encoding="utf-8").split()]
+        own = sorted((paths.configured / OWN_OBJECTS).rglob("*.o"))
+        archives = (*sorted(paths.build.rglob("*.a")), *_runtime_libraries(job, paths, execution, own))
+        roots = tuple(path.read_bytes() for path in own)
+        needed = needed_objects(roots, (content for path in archives for _, content in archive_members(path)))
+        where, folded = job.target.identifier, job.build_options.icf
+        live = without_dead_code((*roots, *needed), exported, where, folded=folded)
+        if job.linkage == "static":
+            suffix = f".{hashlib.sha256(b''.join(live)).hexdigest()[:12]}"
+            live = with_own_names(live, exported, suffix, where)
+        files = tuple(Path(name, f"{number:03}.o") for number in range(len(live)))
+        for path, content in zip(files, live, strict=True):
+            path.write_bytes(content)
+        named = f"-Wl,-install_name,{image.install_name},-current_version,{image.version}"
+        words = ("-dynamiclib", "-Os", named, "-o", str(paths.build / workspace.LINKED_ANEW), *map(str, files))
+        _link(job, paths, execution, "cc", *words)
+        if job.linkage == "static":
+            _archive(job, paths, execution, *files)
+
+
+def _archive(job: BuildJob, paths: JobPaths, execution: ExecutionEnvironment, *objects: Path) -> None:
+    _zig(job, paths, execution, "ar", "rcsD", str(paths.build / ARCHIVE), *map(str, objects))
 
 
 def _runtime_libraries(
@@ -287,7 +296,7 @@ def _runtime_libraries(
     named = (Path(linking[start:end]) for end in ends for start in starts if start < end)
     found = tuple(path for path in named if path.is_file())
     if len(found) != len(CXX_LIBRARIES):
-        what = "the static library cannot be made: zig does not say where its C++ library is"
+        what = "the library cannot be linked anew: zig does not say where its C++ library is"
         raise BuildError("build-failed", what, where=job.target.identifier, why=linking or "it printed no link")
     return found
 
@@ -324,7 +333,8 @@ def _run(
     """Run a command where the map's relative paths begin."""
     code, lines = execution.run(command, paths=paths, toolchain=job.toolchain, cwd=paths.configured)
     if code != 0:
-        what = f"the static library cannot be made: zig {tool} failed"
-        hint = "the shared library was built: report this, and use linkage = 'shared' for now"
+        what = f"the {job.linkage} library cannot be made: zig {tool} failed"
+        instead = "linkage = 'shared'" if job.linkage == "static" else "build_options = { icf = false }"
+        hint = f"upstream's link was no failure: report this, and use {instead} for now"
         raise BuildError("build-failed", what, where=job.target.identifier, why=first_error(lines), hint=hint)
     return lines

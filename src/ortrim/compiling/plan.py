@@ -135,6 +135,12 @@ class BuildJob:
         return tuple(name for options in (self.android, self.apple) if options for name in options.providers)
 
     @property
+    def is_linked_anew(self) -> bool:
+        """Whether a link of our own, of objects that are cut down, follows upstream's: zig's for Apple's systems."""
+        zig = self.toolchain.kind == "zig" and not self.target.is_elf
+        return zig and (self.build_options.icf or self.linkage == "static")
+
+    @property
     def types_for_optimizers(self) -> bool:
         """Whether kernels stay that upstream keeps for what its optimizers may add to a model at load.
 

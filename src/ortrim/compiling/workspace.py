@@ -363,6 +363,7 @@ def _last_used(tree: Path) -> int:
 
 LIBRARY: Final = "libonnxruntime.so"
 DYLIB: Final = "libonnxruntime.dylib"  # what the library is called on Apple's systems
+LINKED_ANEW: Final = "anew.dylib"  # what `BuildJob.is_linked_anew` speaks of, in the build folder
 HEADERS: Final = (
     "core/session/onnxruntime_*.h",
     "core/session/onnxruntime_*.inc",

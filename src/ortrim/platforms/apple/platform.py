@@ -15,7 +15,7 @@ from ortrim.buildspec.problems import Location, Problem
 from ortrim.buildspec.rules import DEFAULT_GLIBC, stray_keys
 from ortrim.buildspec.targets import APPLE_ARCHITECTURES, CATALYST, TARGETS, Architecture, OperatingSystem, Target
 from ortrim.compiling.plan import AppleBuild, BuildJob, Toolchain
-from ortrim.compiling.workspace import JobPaths
+from ortrim.compiling.workspace import LINKED_ANEW, JobPaths
 from ortrim.devices import kinds
 from ortrim.errors import PlanError, ToolError, VerifyError
 from ortrim.models import full_runtime
@@ -167,8 +167,8 @@ class Apple(Platform):
         if is_cross_built(job):
             from ortrim.binaries.macho_exports import take_apart  # noqa: PLC0415 - see `Platform`
 
-            names = (arguments.LINKED, arguments.LIBRARY, arguments.SYMBOLS)
-            linked, library, symbols = (paths.build / name for name in names)
+            last = LINKED_ANEW if job.is_linked_anew else arguments.LINKED
+            linked, library, symbols = (paths.build / name for name in (last, arguments.LIBRARY, arguments.SYMBOLS))
             take_apart(linked, Path(paths.resolve(EXPORTS)), library, symbols)
 
     def made_of(self, job: BuildJob) -> tuple[BuildJob, Callable[[Path], None]] | None:

@@ -191,6 +191,7 @@ def test_a_cross_built_library_runs(target: str, tmp_path: Path) -> None:
     library = paths.build / job.expected_outputs[0]
     assert len(read_macho(paths.build / arguments.LINKED).images[0].exported) > 1
     finish(job, paths)
+    link_anew(job, paths)
     platform_of(job.target).finish(job, paths)
     (image,) = read_macho(library).images
     assert image.exported == ("OrtGetApiBase",)
@@ -219,10 +220,11 @@ def test_a_simulators_library_is_the_phones(tmp_path: Path) -> None:
     phone = linked("ios-arm64", tmp_path / "one", "15.1")
     simulator = linked("ios-simulator-arm64", tmp_path / "two", "15.1")
     for name in ("library.o", "new.o"):
-        theirs, own = ((paths.configured / name).read_bytes() for _, paths in (phone, simulator))
+        theirs, own = ((paths.configured / OWN_OBJECTS / name).read_bytes() for _, paths in (phone, simulator))
         (place,) = (place for kind, place in load_commands(own) if kind == LC_BUILD_VERSION)
         assert theirs[:place] + own[place : place + 12] + theirs[place + 12 :] == own
     library, symbols = (phone[1].build / name for name in phone[0].expected_outputs)
+    link_anew(*phone)
     platform_of(phone[0].target).finish(*phone)
     make_simulators(library)
     assert read_macho(symbols).images[0].uuid == read_macho(library).images[0].uuid
@@ -282,7 +284,7 @@ def test_equal_code_is_in_a_library_once(target: str, tmp_path: Path) -> None:
     """What calls each other, too; not what differs in a function, a number, a handler; and it computes the same."""
     job, paths = linked(target, tmp_path)
     own = paths.configured / OWN_OBJECTS
-    own.mkdir(parents=True)
+    (own / "library.o").unlink()
     (tmp_path / "folded.cc").write_text("#include <sstream>\n" + FOLDED)
     (tmp_path / "folding.cc").write_text(FOLDING)
     compiler = (str(paths.wrappers / "c++"), "-Os", "-std=gnu++20", "-fno-rtti", "-c")
@@ -292,11 +294,9 @@ def test_equal_code_is_in_a_library_once(target: str, tmp_path: Path) -> None:
         words = (*names, f"-DHANDLED={handled}", str(tmp_path / "folded.cc"), "-o", str(own / f"{name}.o"))
         succeeded((*compiler, *words), job, paths)
     succeeded((*compiler, str(tmp_path / "folding.cc"), "-o", str(own / "folding.o")), job, paths)
-    shutil.copy(paths.configured / "new.o", own)
     found = {}
     for icf in (False, True):
-        options = replace(job.build_options, icf=icf, libcxx_no_exceptions=False)
-        each = replace(job, build_options=options)
+        each = replace(job, build_options=replace(job.build_options, icf=icf))
         objects = sorted(map(str, own.glob("*.o")))
         succeeded((*compiler[:-1], "-dynamiclib", "-o", str(paths.build / arguments.LINKED), *objects), job, paths)
         if icf:
@@ -306,8 +306,8 @@ def test_equal_code_is_in_a_library_once(target: str, tmp_path: Path) -> None:
         request = replace(fake_request(tmp_path, tmp_path, ""), library=library)
         error = run_refused(device_called("macho", target), request)
         assert error.why.startswith(f"version {SAID_TWICE} has no API version ")
-        names = "\n".join(each.name for each in defined_symbols(symbols))
-        found[icf] = library.stat().st_size, Counter(INNER.findall(names))
+        defined = "\n".join(each.name for each in defined_symbols(symbols))
+        found[icf] = library.stat().st_size, Counter(INNER.findall(defined))
     assert found[True][0] < found[False][0]
     once = {"even", "odd", "times", "divided", "of_times", "of_divided", "local", "of_local", "table", "like_it"}
     twice = {"third", "fifth", "numbers", "tag", "caught"}
@@ -319,7 +319,8 @@ def static_library(job: BuildJob, paths: JobPaths, folder: Path, order: int) -> 
     """Build a static library whose names, but that of its API, another and the app have, too."""
     folder.mkdir()
     own = paths.configured / OWN_OBJECTS
-    own.mkdir(parents=True, exist_ok=True)
+    for each in own.glob("*.o"):
+        each.unlink()
     inner, archive = paths.build / "inner.o", paths.build / "libinner.a"
     (paths.configured / "onnxruntime.lds").write_text(f"_from_{folder.name}\n")
     (folder / "api.cc").write_text(SHARED + API)
@@ -334,31 +335,31 @@ def static_library(job: BuildJob, paths: JobPaths, folder: Path, order: int) -> 
         (compiler, "-dynamiclib", "-Os", "-o", str(library), str(own / "api.o"), str(archive)),
     ):
         succeeded(words, job, paths)
-    options = replace(job.build_options, libcxx_no_exceptions=False)
-    link_anew(replace(job, linkage="static", build_options=options), paths)
+    link_anew(replace(job, linkage="static"), paths)
     return (paths.build / ARCHIVE).rename(folder / "library.a")
 
 
 def linked(target: str, folder: Path, minimum: str = "13.3") -> tuple[BuildJob, JobPaths]:
     toolchain = zig_apple_toolchain(TARGETS[target], minimum, "0.17.0")
-    job = sample_plan(target, toolchain=toolchain).targets[0].job
+    planned = sample_plan(target, toolchain=toolchain).targets[0].job
+    job = replace(planned, build_options=replace(planned.build_options, libcxx_no_exceptions=False))
     tools = packages_folder("tools", tool_requirements())
     hooks = shipped_folder("cmake")
     inputs = BuildInputs(
         sources=folder, tools=tools, runner=shipped_folder("runner"), hooks=hooks, installed=APPLE.installed
     )
     paths = prepare_workspace(folder / "work", inputs, toolchain, zig=zig_of_tests())
-    paths.configured.mkdir(parents=True)
+    (paths.configured / OWN_OBJECTS).mkdir(parents=True)
     (folder / "library.cc").write_text(SOURCE)
     (paths.configured / "onnxruntime.lds").write_text("_OrtGetApiBase\n")
     flags = ("-Os", "-std=gnu++20", "-fno-exceptions", "-fno-rtti", "-fvisibility=hidden")
     compiler = str(paths.wrappers / "c++")
     force = "-fvisibility-global-new-delete=force-hidden"
-    library = paths.build / arguments.LINKED
+    library, own, new = paths.build / arguments.LINKED, f"{OWN_OBJECTS}/library.o", f"{OWN_OBJECTS}/new.o"
     for words in (
-        (*flags, "-c", str(folder / "library.cc"), "-o", "library.o"),
-        (*flags, force, "-c", str(hooks / "apple_new.cc"), "-o", "new.o"),
-        ("-dynamiclib", "-Os", "-s", "-o", str(library), "library.o", "new.o"),
+        (*flags, "-c", str(folder / "library.cc"), "-o", own),
+        (*flags, force, "-c", str(hooks / "apple_new.cc"), "-o", new),
+        ("-dynamiclib", "-Os", "-s", "-o", str(library), own, new),
     ):
         succeeded((compiler, *words), job, paths)
     return job, paths

@@ -251,7 +251,7 @@ class BuildOptionChoices:
     precompiled_headers: bool | None = None
     """Precompile the common headers: a faster build, the same code."""
     icf: bool | None = None
-    """Identical code folding (lld's `--icf=all`): functions with the same code become one."""
+    """Identical code folding (lld's `--icf=all`, ortrim's own for Mach-O): functions with the same code become one."""
     compression_ordering: bool | None = None
     """Order sections so that the library compresses better, for a smaller download."""
     unwind_tables: bool | None = None

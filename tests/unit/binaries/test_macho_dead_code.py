@@ -1,4 +1,4 @@
-"""Objects of a static library without the code that its API does not need."""
+"""Objects of a library without the code that its API does not need, and with equal code once."""
 
 import contextlib
 import struct
@@ -20,6 +20,7 @@ from ortrim.errors import BinaryError
 from refusing import refused
 
 API = {"OrtGetApiBase"}
+BOTH = {*API, "OrtGetApiBas2"}
 PLAIN = sample("ios-arm64.o")
 """`OrtGetApiBase`, which calls `mach_absolute_time`, and `hidden_call`."""
 HANDLERS = {each: sample(f"handlers-{each}.o") for each in ("arm64", "x86_64")}
@@ -94,6 +95,93 @@ def test_damage_gives_objects_or_a_diagnostic(data: bytes, draw: st.DataObject) 
         damaged[draw.draw(st.integers(0, len(data) - 1))] = draw.draw(st.integers(0, 255))
     with contextlib.suppress(BinaryError):
         without_dead_code((bytes(damaged),), API, "library")
+
+
+def copied(data: bytes, *changes: tuple[bytes, bytes]) -> bytes:
+    """Return another object that differs in names, which are as long."""
+    for old, new in ((b"_OrtGetApiBase\0", b"_OrtGetApiBas2\0"), *changes):
+        assert data.count(old) == 1
+        data = data.replace(old, new)
+    return data
+
+
+def local(objects: tuple[bytes, ...]) -> list[list[str]]:
+    return [[name for name in contents(each) if name.startswith("__ZL6thrown")] for each in objects]
+
+
+@pytest.mark.parametrize("data", HANDLERS.values(), ids=HANDLERS)
+def test_one_of_equal_functions_stays_under_a_name_that_the_other_object_refers_to(data: bytes) -> None:
+    objects = data, copied(data)
+    plain, folded = (without_dead_code(objects, BOTH, "library", folded=each) for each in (False, True))
+    assert local(plain) == [["__ZL6throwni"], ["__ZL6throwni"]]
+    ((name,), other) = local(folded)
+    assert (name.startswith("__ZL6throwni.folded"), other) == (True, [])
+    assert name in {found for _, (_, names) in contents(folded[1]).items() for _, found in map(as_text, names)}
+    assert dict(object_symbols(folded[0]))[name.removeprefix("_")] is True
+    assert dict(object_symbols(folded[1]))[name.removeprefix("_")] is False
+    assert sum(map(len, folded)) < sum(map(len, plain))
+
+
+def as_text(relocated: tuple[int, bytes]) -> tuple[int, str]:
+    return relocated[0], relocated[1].decode()
+
+
+@pytest.mark.parametrize("data", HANDLERS.values(), ids=HANDLERS)
+def test_calls_of_what_stays_are_unwound_as_before(data: bytes) -> None:
+    """Of a function that gives way, nothing is left that says how its calls are unwound."""
+    first, second = without_dead_code((data, copied(data)), BOTH, "library", folded=True)
+    before = compact(data)
+    assert {name.partition(".folded")[0]: before[name.partition(".folded")[0]] for name in compact(first)} == {
+        name.partition(".folded")[0]: entry for name, entry in compact(first).items()
+    }
+    assert sorted(name.partition(".folded")[0] for name in frames(first)) == sorted(
+        {"__ZL6throwni", "_OrtGetApiBase", "__GLOBAL__sub_I_handlers.cc"}
+    )
+    assert "_OrtGetApiBas2" in compact(second)
+    assert not [name for name in (*compact(second), *frames(second)) if name.startswith("__ZL6thrown")]
+
+
+@pytest.mark.parametrize("data", HANDLERS.values(), ids=HANDLERS)
+def test_what_the_api_has_stays_under_each_of_its_names(data: bytes) -> None:
+    folded = without_dead_code((data, copied(data)), BOTH, "library", folded=True)
+    assert [name for each in folded for name, here in object_symbols(each) if here and name.startswith("Ort")] == [
+        "OrtGetApiBase",
+        "OrtGetApiBas2",
+    ]
+
+
+@pytest.mark.parametrize("data", HANDLERS.values(), ids=HANDLERS)
+@pytest.mark.parametrize(
+    "change",
+    [(b"___cxa_throw\0", b"___cxa_thro2\0"), (b"___cxa_allocate_exception\0", b"___cxa_allocate_exceptio2\0")],
+    ids=["throw", "allocate"],
+)
+def test_functions_that_call_others_are_not_equal(data: bytes, change: tuple[bytes, bytes]) -> None:
+    assert local(without_dead_code((data, copied(data, change)), BOTH, "library", folded=True)) == [
+        ["__ZL6throwni"],
+        ["__ZL6throwni"],
+    ]
+
+
+@pytest.mark.parametrize("data", HANDLERS.values(), ids=HANDLERS)
+def test_functions_of_other_bytes_are_not_equal(data: bytes) -> None:
+    """One byte, in the code itself."""
+    read = read_object(data)
+    symbol = next(each for each in read.symbols if each.name == b"__ZL6throwni")
+    section = read.sections[symbol.section - 1]
+    there = data.index(section.content) + symbol.value - section.start
+    changed = bytearray(copied(data))
+    changed[there] ^= 1
+    assert local(without_dead_code((data, bytes(changed)), BOTH, "library", folded=True)) == [
+        ["__ZL6throwni"],
+        ["__ZL6throwni"],
+    ]
+
+
+@pytest.mark.parametrize("data", HANDLERS.values(), ids=HANDLERS)
+def test_variables_are_never_folded(data: bytes) -> None:
+    folded = without_dead_code((data, copied(data)), BOTH, "library", folded=True)
+    assert ["__ZL7started" in contents(each) for each in folded] == [True, True]
 
 
 def section(read: MachObject, name: bytes) -> Section:

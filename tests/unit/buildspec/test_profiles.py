@@ -95,9 +95,11 @@ def test_only_zig_compiles_the_cpp_library_along() -> None:
 
 
 def test_a_mach_o_library_is_linked_by_another_linker() -> None:
-    """It has none of lld's build options; how sources are optimised holds there, too, as does what zig brings."""
+    """It has of lld's build options what is done without it; how sources are optimised holds there, too."""
     build_options = applicable(PROFILES["balanced"], toolchain="zig", elf=False, x64=True, exceptions=False)
-    assert not build_options.icf
+    assert build_options.icf
+    assert not build_options.compression_ordering
+    assert not applicable(PROFILES["balanced"], toolchain="xcode", elf=False, x64=False, exceptions=False).icf
     assert build_options.libcxx_no_exceptions
     assert build_options.dead_kernel_elimination
     assert (build_options.cold, build_options.hot) == ("-Oz", "-O2")

@@ -216,8 +216,17 @@ class MachObject:
         """Yield the numbers of the symbols that an atom names."""
         return (each.number for each in self.relocations(*self.atoms[atom]) if each.named)
 
-    def fixups(self, atom: int) -> Iterator[Fixup]:
-        """Yield what an atom says of places without their names."""
+    @cached_property
+    def _known(self) -> dict[int, tuple[Fixup, ...]]:
+        return {}
+
+    def fixups(self, atom: int) -> Sequence[Fixup]:
+        """Return what an atom says of places without their names."""
+        if atom not in self._known:
+            self._known[atom] = tuple(self._fixups(atom))
+        return self._known[atom]
+
+    def _fixups(self, atom: int) -> Iterator[Fixup]:
         number = self.atoms[atom].section
         section = self.sections[number]
         for each in self.relocations(*self.atoms[atom]):

@@ -64,7 +64,7 @@ class _Link:
 
     def __init__(self, objects: Sequence[MachObject]) -> None:
         self.objects, self.twins = objects, dict[Place, Place]()
-        self._targets = dict[Place, Target | None]()
+        self._targets, self._needed = dict[Place, Target | None](), dict[Place, tuple[Place, ...]]()
         self.definitions = {
             symbol.name: (number, index)
             for weak in (WEAK, 0)
@@ -100,11 +100,12 @@ class _Link:
             number, atom = pending.pop()
             if atom not in live[number]:
                 live[number].add(atom)
-                pending += (self.twins.get(each, each) for each in self._needs(number, atom))
+                if (number, atom) not in self._needed:
+                    self._needed[number, atom] = tuple(self._needs(number, atom))
+                pending += (self.twins.get(each, each) for each in self._needed[number, atom])
         return live
 
     def _needs(self, number: int, atom: int) -> Iterator[Place]:
-        """Yield the atoms that one needs."""
         read = self.objects[number]
         for index in read.symbols_of(atom):
             if there := self.target(number, index):

@@ -30,7 +30,7 @@ def paths(tmp_path: Path) -> JobPaths:
         **{name: tmp_path / name for name in ("sources", "build", "tools", "wrappers", "config", "runner", "hooks")}
     )
     made.configured.mkdir(parents=True)
-    (made.configured / "libonnxruntime.dylib").write_bytes(recorded("macos-arm64"))
+    (made.build / "anew.dylib").write_bytes(recorded("macos-arm64"))
     (made.configured / "onnxruntime.lds").write_text("_OrtGetApiBase\n")
     return made
 
@@ -41,7 +41,13 @@ def test_it_offers_what_upstream_lists(job: BuildJob, paths: JobPaths) -> None:
     library, symbols = (read_macho(paths.build / name).images[0] for name in job.expected_outputs)
     assert library.exported == ("OrtGetApiBase",)
     assert symbols.uuid == library.uuid
-    assert (paths.configured / "libonnxruntime.dylib").read_bytes() == recorded("macos-arm64")
+    assert (paths.build / "anew.dylib").read_bytes() == recorded("macos-arm64")
+
+
+def test_without_folding_it_is_what_upstream_linked(job: BuildJob, paths: JobPaths) -> None:
+    (paths.build / "anew.dylib").rename(paths.configured / "libonnxruntime.dylib")
+    APPLE.finish(replace(job, build_options=replace(job.build_options, icf=False)), paths)
+    assert read_macho(paths.build / job.expected_outputs[0]).images[0].exported == ("OrtGetApiBase",)
 
 
 def cross_job(target: str) -> BuildJob:
@@ -78,7 +84,7 @@ def test_a_list_that_does_not_fit_is_refused(job: BuildJob, paths: JobPaths) -> 
     assert not (paths.build / job.expected_outputs[0]).exists()
 
 
-@pytest.mark.parametrize("name", ["libonnxruntime.dylib", "onnxruntime.lds"])
+@pytest.mark.parametrize("name", ["../anew.dylib", "onnxruntime.lds"])
 def test_what_is_missing_is_reported(job: BuildJob, paths: JobPaths, name: str) -> None:
     """A folder that somebody cleared is a diagnostic."""
     (paths.configured / name).unlink()

@@ -346,8 +346,7 @@ def _open_macho(_name: DeviceName, to: Opening) -> "ProgramDevice":
     from ortrim.devices import macho
 
     tool = macho_emulator(to.target)
-    emulator, runner = require(tool) if tool else None, macho.make_runner(to.target, to.headers, to.announce)
-    device = macho.MachoDevice(to.target, runner, emulator)
+    device = macho.open_macho(to.target, to.headers, require(tool) if tool else None, to.announce)
     to.rules.require_fitting(device, to.target, to.job)
     return device
 

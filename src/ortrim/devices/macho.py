@@ -5,6 +5,7 @@ the compiler and the linker have made: right results, and what the code takes of
 system nor an Apple processor, and what it takes of time says nothing of them.
 """
 
+import contextlib
 import dataclasses
 import hashlib
 import platform
@@ -18,7 +19,7 @@ from ortrim.base.cache import cache_folder, cached, kept_folder
 from ortrim.base.command import Completed, last_lines, run
 from ortrim.base.files import shipped_folder, storage_errors
 from ortrim.base.scripts import environment_with, packages_folder
-from ortrim.base.tools import InstalledTool
+from ortrim.base.tools import EMULATIONS, InstalledTool
 from ortrim.binaries.apple import slice_of
 from ortrim.buildspec.targets import Target
 from ortrim.compiling.toolchains import MACHINE
@@ -26,13 +27,18 @@ from ortrim.devices import kinds
 from ortrim.devices.device import ProgramDevice
 from ortrim.devices.host import Host, absolute, run_locally
 from ortrim.devices.qemu import with_signal
-from ortrim.errors import BuildError
+from ortrim.errors import BuildError, SourcesError
 from ortrim.parity.measurements import HostFacts
 from ortrim.parity.runner import RunnerEnded, RunnerOutput, RunRequest, place_of, read_output, runner_words
 from ortrim.pins.shipped import tool_requirements
+from ortrim.sources.root_file_systems import machine_parts
 
 PROCESSOR: Final = "max"
 """Of those that qemu has, the only one with all that Apple's least processors have."""
+GLIBC: Final = "gnu.2.28"
+"""Of the oldest systems that have a wheel of the full runtime: this machine's and Debian's load what asks for it."""
+MUSL: Final = "musl"
+"""Needs no library where it runs, but zig compiles a thousand files for it: 56 seconds of processor time, not 8."""
 NOT_FOUND: Final = 97
 """The loader's exit code for a library that uses what is not found; `loader.h` has it too."""
 SYMBOL: Final = re.compile(r"^macho: not found: _(\S+)$", re.MULTILINE)
@@ -41,6 +47,8 @@ SYMBOL: Final = re.compile(r"^macho: not found: _(\S+)$", re.MULTILINE)
 class MachoDevice(ProgramDevice):
     """Runs a runner that loads Mach-O libraries as a child process, by `emulator` where the processor is another.
 
+    `libraries` is where the emulator finds the runner's C library, None for a runner that has it inside.
+
     Memory means something where nothing is emulated, and of a Mac alone: it is not a phone's.
     """
 
@@ -48,11 +56,14 @@ class MachoDevice(ProgramDevice):
     time_meaningful = kinds.MACHO.time
     caveat = "says nothing about an Apple system"
 
-    def __init__(self, target: Target, runner: Path, emulator: InstalledTool | None) -> None:
+    def __init__(
+        self, target: Target, runner: Path, emulator: InstalledTool | None, libraries: Path | None = None
+    ) -> None:
         self.memory_meaningful = emulator is None and slice_of(target).on_mac
         self._target = target
         self._runner = runner
         self._emulator = emulator
+        self._libraries = libraries
 
     def facts(self) -> HostFacts:
         """Describe what programs see: this machine, or the processor that is emulated on it."""
@@ -72,9 +83,10 @@ class MachoDevice(ProgramDevice):
         """Run the runner once."""
         words = runner_words(absolute(dataclasses.replace(request, runner=self._runner)))
         emulator = (str(self._emulator.path), "-cpu", PROCESSOR) if self._emulator else ()
+        libraries = ("-L", str(self._libraries)) if self._libraries else ()
         # In a folder of its own, since qemu writes the memory of a program that crashes where it runs.
         with storage_errors(Path(tempfile.gettempdir())), tempfile.TemporaryDirectory(prefix="ortrim-macho-") as place:
-            completed = run_locally((*emulator, *words), request, cwd=Path(place))
+            completed = run_locally((*emulator, *libraries, *words), request, cwd=Path(place))
         completed = with_signal(completed)
         if completed.returncode == NOT_FOUND and (found := SYMBOL.search(completed.stderr)):
             raise _not_found(found[1], completed, request)
@@ -104,14 +116,33 @@ def is_apples(symbol: str) -> bool:
     return re.search(rf"[\s\[',]_{re.escape(symbol)}[\s\],']", text) is not None
 
 
-def make_runner(target: Target, headers: Path, announce: Callable[[str], None] = lambda _: None) -> Path:
+def open_macho(
+    target: Target, headers: Path, emulator: InstalledTool | None, announce: Callable[[str], None]
+) -> MachoDevice:
+    """Return the device for a target's processor, which `emulator` emulates, None for this machine's own.
+
+    Debian's C library is emulated, too, where apt delivers it. Raises as `make_runner` does.
+    """
+    if emulator is None:
+        return MachoDevice(target, make_runner(target, headers, announce), None)
+    libraries = None
+    if emulation := EMULATIONS.get(target.architecture.value):
+        with contextlib.suppress(SourcesError):
+            libraries = machine_parts(emulation, announce).root
+    runner = make_runner(target, headers, announce, c_library=GLIBC if libraries else MUSL)
+    return MachoDevice(target, runner, emulator, libraries)
+
+
+def make_runner(
+    target: Target, headers: Path, announce: Callable[[str], None] = lambda _: None, *, c_library: str = GLIBC
+) -> Path:
     """Return the runner that loads Mach-O libraries of a target's processor; it is compiled if the cache lacks it.
 
     `headers` is the folder of the runtime's headers. Raises `BuildError` `build-failed`.
     """
     ours = (*shipped_folder("runner").glob("*.[ch]"), *shipped_folder("macho").glob("*.[ch]"))
     sources = sorted((*ours, *headers.glob("*.h")), key=lambda path: (path.parent.name, path.name))
-    triple, requirements = f"{MACHINE[target.architecture]}-linux-musl", tool_requirements()
+    triple, requirements = f"{MACHINE[target.architecture]}-linux-{c_library}", tool_requirements()
     content = hashlib.sha256(f"{triple}\n{requirements}".encode())
     for source in sources:
         with storage_errors(source):
@@ -128,7 +159,8 @@ def _compile(triple: str, headers: Path, sources: list[Path], runner: Path) -> N
     tools = packages_folder("tools", tool_requirements())
     loader = shipped_folder("macho")
     words = (
-        *(str(tools / "ziglang" / "zig"), "cc", "-target", triple, "-static", "-std=gnu11", "-O1", "-s"),
+        *(str(tools / "ziglang" / "zig"), "cc", "-target", triple, "-std=gnu11", "-O1", "-s"),
+        *(("-static",) if triple.endswith(MUSL) else ()),
         *("-include", str(loader / "loader.h"), f"-I{headers}", *map(str, sources), "-lm", "-o", str(runner)),
     )
     with kept_folder(cache_folder("zig") / triple) as zig, tempfile.TemporaryDirectory(prefix="ortrim-") as scratch:

@@ -8,13 +8,15 @@ import pytest
 
 from device_samples import GOOD, sample_request
 from failing_runs import run_refused
-from fake_machine import fake_tool
+from fake_machine import fake_parts, fake_tool
 from ortrim.base.command import Completed
+from ortrim.base.tools import Emulation
 from ortrim.buildspec.targets import TARGETS
 from ortrim.devices import macho
 from ortrim.devices.macho import MachoDevice
-from ortrim.errors import Diagnostic
+from ortrim.errors import Diagnostic, SourcesError
 from ortrim.parity.runner import OF_ONE_MODEL
+from ortrim.sources.root_file_systems import MachineParts
 
 EMULATE: Final = 'shift 2; exec "$@"'
 INTEL: Final = TARGETS["macos-x86_64"]
@@ -115,11 +117,42 @@ def test_a_runner_is_compiled_once_for_each_content(tmp_path: Path, monkeypatch:
     first = macho.make_runner(INTEL, header.parent)
     assert first.read_text() == "a program"
     assert (macho.make_runner(INTEL, header.parent), len(calls)) == (first, 1)
-    assert "x86_64-linux-musl" in calls[0]
+    assert "x86_64-linux-gnu.2.28" in calls[0]
     header.write_text("#define ORT_API_VERSION 22")
     assert macho.make_runner(INTEL, header.parent) != first
     assert macho.make_runner(ARM, header.parent) != first
     assert len(calls) == 3
+
+
+@pytest.mark.parametrize("delivered", [True, False])
+def test_an_emulated_runner_takes_debians_c_library_or_has_musl_inside(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, delivered: bool
+) -> None:
+    """Where apt delivers nothing, as on another distribution or without a network, zig compiles one."""
+    calls: list[tuple[str, ...]] = []
+
+    def parts(emulation: Emulation, *_: object) -> MachineParts:
+        if delivered:
+            return fake_parts(tmp_path / emulation.debian)
+        raise SourcesError("apt-no-sources", "apt has no mirror of Debian here")
+
+    def compile_(words: tuple[str, ...], **_: object) -> Completed:
+        calls.append(words)
+        Path(words[-1]).write_text("a program")
+        return Completed(argv=words, returncode=0, stdout="", stderr="")
+
+    monkeypatch.setenv("ORTRIM_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(macho, "packages_folder", lambda *_: tmp_path)
+    monkeypatch.setattr(macho, "machine_parts", parts)
+    monkeypatch.setattr(macho, "run", compile_)
+    emulator = fake_tool(tmp_path / "qemu", f'echo "$@" >{tmp_path}/words', name="qemu-aarch64-static")
+    device = macho.open_macho(ARM, tmp_path, emulator, lambda _: None)
+    with pytest.raises(Diagnostic):
+        device.run(sample_request(tmp_path))
+    (words,), said = calls, (tmp_path / "words").read_text()
+    triple = "aarch64-linux-gnu.2.28" if delivered else "aarch64-linux-musl"
+    assert (triple in words, "-static" in words) == (True, not delivered)
+    assert (f" -L {tmp_path}/arm64/root " in said) == delivered
 
 
 def test_a_runner_that_does_not_compile_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

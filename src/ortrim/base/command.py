@@ -10,7 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from contextvars import ContextVar
+from contextvars import ContextVar, copy_context
 from dataclasses import dataclass
 from pathlib import Path
 from queue import Empty, SimpleQueue
@@ -180,6 +180,26 @@ def run(
             what = f"printed more than {most_bytes} bytes and was stopped"
             raise ToolError("tool-endless", what, where=words[0], why=" ".join(words)) from error
     return Completed(argv=words, returncode=process.returncode, stdout=stdout, stderr=stderr)
+
+
+@contextmanager
+def meanwhile(work: Callable[[], None]) -> Iterator[None]:
+    """Do `work` in a thread while the body runs, and wait for it in the end; what ends the body early stops it."""
+    asked = threading.Event()
+
+    def stoppable() -> None:
+        with stopped_by(asked), suppress(KeyboardInterrupt):
+            work()
+
+    thread = threading.Thread(target=copy_context().run, args=(stoppable,))
+    thread.start()
+    try:
+        yield
+    except BaseException:
+        asked.set()
+        raise
+    finally:
+        thread.join()
 
 
 @contextmanager

@@ -364,6 +364,8 @@ def _last_used(tree: Path) -> int:
 LIBRARY: Final = "libonnxruntime.so"
 DYLIB: Final = "libonnxruntime.dylib"  # what the library is called on Apple's systems
 LINKED_ANEW: Final = "anew.dylib"  # what `BuildJob.is_linked_anew` speaks of, in the build folder
+INCLUDE: Final = Path("onnxruntime/include/onnxruntime")
+"""Where the sources have their headers."""
 HEADERS: Final = (
     "core/session/onnxruntime_*.h",
     "core/session/onnxruntime_*.inc",
@@ -414,5 +416,5 @@ def collect(job: plan.BuildJob, paths: JobPaths, destination: Path, log: Path) -
     shutil.copyfile(log, destination / "build.log")
     (destination / "headers").mkdir()
     for pattern in (*HEADERS, *(f"core/providers/{name}/*.h" for name in job.providers)):
-        for header in sorted((paths.sources / "onnxruntime" / "include" / "onnxruntime").glob(pattern)):
+        for header in sorted((paths.sources / INCLUDE).glob(pattern)):
             shutil.copyfile(header, destination / "headers" / header.name)

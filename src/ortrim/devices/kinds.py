@@ -46,8 +46,9 @@ class Kind:
     `memory` and `time` say what can be measured there, `reach` what stands behind it: this machine, a processor that is
     emulated here, a machine of Linux or Android elsewhere, what runs Apple's programs, or a farm. A device that
     `is_here` takes this machine's processor, as do those whose detail `emulators` fits; one with a `ceiling` has as
-    much memory as its name says, and one with `cores` keeps runs on chosen ones. `ready` raises what keeps a named
-    device from being opened, as far as that is known before there is something to run.
+    much memory as its name says, and one with `cores` keeps runs on chosen ones. To open one with `parts` is to put
+    what it is made of into the cache, and no more. `ready` raises what keeps a named device from being opened, as far
+    as that is known before there is something to run.
     """
 
     name: str
@@ -58,6 +59,7 @@ class Kind:
     is_here: bool = False
     ceiling: bool = False
     cores: bool = False
+    parts: bool = False
     emulators: re.Pattern[str] | None = None
     read: Callable[[str], str] = str
     open: "Callable[[DeviceName, Opening], Device]"
@@ -579,6 +581,7 @@ QEMU_USER: Final = Kind(
     memory=False,
     time=False,
     is_here=True,
+    parts=True,
     open=_open_qemu_user,
     list=_list_qemu_user,
     ready=lambda _name, target: require(EMULATIONS[target.architecture.value].user),
@@ -590,6 +593,7 @@ QEMU_SYSTEM: Final = Kind(
     time=False,
     is_here=True,
     ceiling=True,
+    parts=True,
     open=_open_qemu_system,
     list=_list_qemu_system,
     ready=lambda _name, _target: require(MACHINE_TOOL),
@@ -600,6 +604,7 @@ MACHO: Final = Kind(
     reach="apple",
     time=False,
     is_here=True,
+    parts=True,
     open=_open_macho,
     list=_list_macho,
     ready=_macho_ready,

@@ -141,7 +141,8 @@ def make_runner(
     `headers` is the folder of the runtime's headers. Raises `BuildError` `build-failed`.
     """
     ours = (*shipped_folder("runner").glob("*.[ch]"), *shipped_folder("macho").glob("*.[ch]"))
-    sources = sorted((*ours, *headers.glob("*.h")), key=lambda path: (path.parent.name, path.name))
+    # Of all headers, which are more in a build's folder than in the sources', those of which a runner is made.
+    sources = sorted((*ours, *headers.glob("onnxruntime*c_api.h")), key=lambda path: (path.parent.name, path.name))
     triple, requirements = f"{MACHINE[target.architecture]}-linux-{c_library}", tool_requirements()
     content = hashlib.sha256(f"{triple}\n{requirements}".encode())
     for source in sources:

@@ -2,10 +2,11 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 
 from ortrim.base.cache import cache_damages, cache_folder, is_kept
+from ortrim.base.command import meanwhile
 from ortrim.base.console import Console, Step
 from ortrim.base.files import require_space, require_writable, shipped_folder
 from ortrim.base.scripts import packages_folder
@@ -22,7 +23,7 @@ from ortrim.pipeline.finished import finished_report
 from ortrim.pipeline.history import record_build
 from ortrim.pipeline.transfer import is_compiled
 from ortrim.pipeline.verification import Packaged, make_references, verify
-from ortrim.planning.devices import require_ready
+from ortrim.planning.devices import make_parts, require_ready
 from ortrim.planning.models import write_steps
 from ortrim.planning.planned import Planned, planned_for, target_folder, with_compilers
 from ortrim.planning.prediction import predictions, remember, require_reachable
@@ -71,9 +72,11 @@ def build(request: Request, console: Console, planned: Planned | None = None) ->
         if all(found):
             reports += filter(None, found)
             continue
-        results = []
-        for target in group.targets:
-            results.append(_build(planned, target, request, console))  # noqa: PERF401 - hours, one after the other
+        headers, results = sound_sources(planned.sources) / workspace.INCLUDE / "core" / "session", []
+        # A core or two have nothing to do while CMake configures.
+        with meanwhile(partial(make_parts, group.targets, request, headers)):
+            for target in group.targets:
+                results.append(_build(planned, target, request, console))  # noqa: PERF401 - hours, one by one
         for report, each in zip(found, packaged(planned, group, results, request, console), strict=True):
             reports.append(report or _verify(planned, each, request, console))
     return tuple(reports)

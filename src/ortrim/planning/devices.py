@@ -3,16 +3,17 @@
 import platform
 import shutil
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ortrim.base.tools import install_command
 from ortrim.buildspec.buildspec import TargetSpec
 from ortrim.buildspec.targets import Target
-from ortrim.compiling.plan import BuildJob
+from ortrim.compiling.plan import BuildJob, PlannedTarget
 from ortrim.devices import kinds
 from ortrim.devices.kinds import DeviceName
-from ortrim.errors import UsageError, VerifyError
+from ortrim.errors import Diagnostic, UsageError, VerifyError
 from ortrim.planning.request import Request
 from ortrim.platforms import platform_of
 from ortrim.verify.reports import NOT_FOR_DEVICE, DeviceReport, VerifyReport
@@ -86,6 +87,16 @@ def require_ready(targets: Iterable[Target], request: Request) -> None:
         return
     for name, target in {name: each for each in targets for name in devices_of(each, request)}.items():
         name.row.ready(name, target)
+
+
+def make_parts(targets: Iterable[PlannedTarget], request: Request, headers: Path) -> None:
+    """Put what the devices of targets are made of into the cache; what fails will fail again when one is opened."""
+    for target in targets:
+        job = target.job
+        for name in devices_of(job.target, request, job.cpu):
+            if name.row.parts:
+                with suppress(Diagnostic):
+                    open_device(job.target, name, job=job, headers=headers).close()
 
 
 def answers(report: VerifyReport, target: Target, request: Request, cpu: str = "") -> bool:

@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from contextvars import ContextVar
 from pathlib import Path
 from typing import IO, Final
 
@@ -22,8 +23,10 @@ from ortrim.base.command import (
     Captured,
     Completed,
     StopRequest,
+    Terminated,
     TooMuchOutput,
     is_shortage,
+    meanwhile,
     memory_limit,
     out_of_memory,
     run,
@@ -572,6 +575,34 @@ def test_a_program_is_stopped_when_asked(asked: threading.Event) -> None:
     with pytest.raises(KeyboardInterrupt):
         run(["sleep", "60"])
     assert run(["echo", "after"]).stdout == "after\n"
+
+
+def test_work_meanwhile_is_waited_for() -> None:
+    """With what the caller's context says, such as which bundle is read."""
+    name: ContextVar[str] = ContextVar("name", default="unset")
+    found: list[str] = []
+    token = name.set("ours")
+    with meanwhile(lambda: found.append(run(["sh", "-c", f"sleep 0.2; echo {name.get()}"]).stdout)):
+        assert found == []
+    name.reset(token)
+    assert found == ["ours\n"]
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, Terminated, ValueError])
+def test_what_ends_the_body_stops_the_work_meanwhile(error: type[BaseException]) -> None:
+    ended: list[bool] = []
+
+    def work() -> None:
+        try:
+            run(["sleep", "60"])
+        finally:
+            ended.append(True)
+
+    began = time.monotonic()
+    with pytest.raises(error), meanwhile(work):
+        raise error
+    assert ended == [True]
+    assert time.monotonic() - began < 30
 
 
 @pytest.mark.usefixtures("asked")

@@ -9,16 +9,18 @@ from typing import Any
 import pytest
 
 from ortrim.buildspec.buildspec import TargetSpec
-from ortrim.buildspec.targets import CPUS, TARGETS
+from ortrim.buildspec.targets import CPUS, TARGETS, Target
 from ortrim.devices import adb, firebase, kinds
+from ortrim.devices.kinds import DeviceName
 from ortrim.devices.ssh import SshClient
 from ortrim.errors import Diagnostic, ExitCode, ToolError, UsageError, VerifyError
 from ortrim.parity.measurements import LeastMemory
-from ortrim.planning.devices import answers, devices_of, require_devices, require_ready
+from ortrim.planning.devices import answers, devices_of, make_parts, require_devices, require_ready
 from ortrim.planning.request import Request
 from ortrim.platforms import platform_of
 from ortrim.verify.judge import failed_device, failure_of
 from ortrim.verify.reports import NOT_FOR_DEVICE, VerifyReport
+from sample_plans import sample_plan
 from sample_reports import on_device, recorded_report
 
 ARM64 = TARGETS["linux-arm64"]
@@ -223,6 +225,22 @@ def test_least_memory_where_some_target_has_a_machine() -> None:
     """One is enough, and the default has one for ARM."""
     require(request(least_memory=True), "linux-x64", "linux-arm64")
     require(request("qemu-system@128", "qemu-user", least_memory=True), "linux-armhf")
+
+
+def test_parts_of_devices_are_made_ahead(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of those alone that only parts are made for: a board is not reached for that. What fails is no error yet."""
+    opened: list[str] = []
+
+    def open_(target: Target, name: DeviceName, **_: object) -> None:
+        opened.append(f"{target.identifier} {name}")
+        raise ToolError("tool-missing", "is not installed")
+
+    monkeypatch.setattr("ortrim.planning.devices.open_device", open_)
+    targets = [sample_plan(name).targets[0] for name in ("linux-x64", "linux-arm64", "macos-arm64")]
+    make_parts(targets, request(), Path("headers"))
+    assert opened == [*(f"linux-arm64 {name}" for name in ARM64_DEFAULTS), "macos-arm64 macho"]
+    make_parts(targets[1:2], request("ssh:pi@board", "adb"), Path("headers"))
+    assert len(opened) == 1 + len(ARM64_DEFAULTS)
 
 
 def report_of(*names: str, **changes: Any) -> VerifyReport:

@@ -10,7 +10,7 @@ import stat
 import tarfile
 import zipfile
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -139,12 +139,15 @@ def unsafe_member(where: str, name: str, why: str) -> StorageError:
 class Members:
     """What is taken from `archive` into `destination`, and the account of it."""
 
-    def __init__(self, archive: Path, destination: Path, strip: int, wanted: Mapping[str, str]) -> None:
+    def __init__(
+        self, archive: Path, destination: Path, strip: int, wanted: Mapping[str, str], without: Sequence[str] = ()
+    ) -> None:
         self.destination = destination.resolve()
         self.written = 0
         self._archive = archive
         self._strip = strip
         self._wanted = tuple((PurePosixPath(source), PurePosixPath(target)) for source, target in wanted.items())
+        self._without = without
         self._entries = 0
         self._bytes = 0
 
@@ -165,6 +168,8 @@ class Members:
         if len(inside.parts) <= self._strip:
             return None
         kept = PurePosixPath(*inside.parts[self._strip :])
+        if any(kept.is_relative_to(folder) for folder in self._without):
+            return None
         for source, target in self._wanted:
             if kept.is_relative_to(source):
                 return self.destination / target / kept.relative_to(source)
@@ -240,14 +245,15 @@ def unpack(
     *,
     strip: int = 0,
     members: Mapping[str, str] = EVERYTHING,
+    without: Sequence[str] = (),
     zip_links: bool = False,
 ) -> None:
     """Unpack a tar (plain, gzip, bzip2, xz), zip or wheel into `destination`, a new or empty folder, or nothing of it.
 
     `strip` leading folders are removed from each name; `members` then maps the names to take, a folder or a file each,
-    to names below `destination` (`""` is the top of either). A tar may have links that stay inside, a zip with
-    `zip_links`, as git's. Links to nothing are left out; owners, set-user bits and others' write permission are
-    dropped.
+    to names below `destination` (`""` is the top of either); nothing in the folders `without` is taken. A tar may have
+    links that stay inside, a zip with `zip_links`, as git's. Links to nothing are left out; owners, set-user bits and
+    others' write permission are dropped.
     """
     with storage_errors(destination):
         destination.mkdir(parents=True, exist_ok=True)
@@ -255,7 +261,7 @@ def unpack(
             what = "archives are unpacked into empty folders only"
             raise StorageError("path-in-the-way", what, where=str(destination))
     try:
-        _unpack(archive, Members(archive, destination, strip, members), zip_links=zip_links)
+        _unpack(archive, Members(archive, destination, strip, members, without), zip_links=zip_links)
     except BaseException:
         shutil.rmtree(destination, ignore_errors=True)
         raise

@@ -97,6 +97,15 @@ def test_members_map_folders_and_files(tmp_path: Path) -> None:
     assert files == {"h.h", "LICENSE"}
 
 
+def test_folders_may_be_left_out(tmp_path: Path) -> None:
+    """Whole ones: another whose name begins so is taken, and names are those without what is stripped."""
+    names = ("top/kept/a.c", "top/test/a.c", "top/test2/a.c", "top/kept/test/a.c")
+    (tmp_path / "a").write_bytes(tar_bytes(*((name, b"a") for name in names)))
+    unpack(tmp_path / "a", tmp_path / "out", strip=1, without=("test", "top/kept"))
+    files = {str(path.relative_to(tmp_path / "out")) for path in (tmp_path / "out").rglob("*.c")}
+    assert files == {"kept/a.c", "test2/a.c", "kept/test/a.c"}
+
+
 def test_nothing_wanted_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "a").write_bytes(zip_bytes({"x": b""}))
     caught = refusing.refused(StorageError, unpack, tmp_path / "a", tmp_path / "out", members={"y": ""})

@@ -349,7 +349,7 @@ def _settle_licence(folder: Path, name: str, licence: str) -> None:
         raise SourcesError("licence-missing", f"the sources of {name} hold no licence text", where=name)
 
 
-UNPACKED_BYTES: Final = 492_000_000  # what the sources of 1.21.0 take, unpacked
+UNPACKED_BYTES: Final = 492_000_000  # the most that the sources of 1.21.0 take while they are unpacked
 
 
 def fetch_sources(

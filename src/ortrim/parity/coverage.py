@@ -23,7 +23,9 @@ if TYPE_CHECKING:
 
 MARKER: Final = "ortrim_marker_"
 """How the nodes are named that mark bodies; a number follows."""
-QUANTIZED_OPERATOR: Final = re.compile(r"Quantize|QLinear|Integer|NBits|QGemm|QAttention|QOrdered")
+QUANTIZED_OPERATOR: Final = re.compile(r"Quantize|QLinear|Integer|QGemm|QAttention|QOrdered")
+TO_BYTES: Final = ("MatMulNBits", "accuracy_level", 4)
+"""The level that lets a kernel round to 8 bits; others compute with floats (core/mlas/inc/mlas_qnbit.h)."""
 CONVOLUTIONS: Final = frozenset({"Conv", "FusedConv"})
 
 
@@ -71,7 +73,7 @@ def marked_copy(model: Path, folder: Path) -> Marked:
         always = _count(read.graph.node, functions)
         graphs = (read.graph, *(body for _, body in found))
         marked = Marked(
-            quantized=any(QUANTIZED_OPERATOR.search(node.op_type) for graph in graphs for node in graph.node),
+            quantized=any(_is_quantized(node) for graph in graphs for node in graph.node),
             convolves=any(node.op_type in CONVOLUTIONS for graph in graphs for node in graph.node),
             float32_weights=_has_float32_weights(graphs),
             probabilities=tuple(_probabilities(read.graph)),
@@ -86,6 +88,16 @@ def marked_copy(model: Path, folder: Path) -> Marked:
             _mark(body, number)
         import_default_domain(read)
         return replace(marked, path=written_copy(read, model, folder))
+
+
+def is_rounding(operator: str, attribute: str, value: int) -> bool:
+    """Whether an attribute lets its node's kernel round the numbers that it multiplies to 8 bits, in every run anew."""
+    return (operator, attribute, value) == TO_BYTES
+
+
+def _is_quantized(node: "onnx.NodeProto") -> bool:
+    rounds = any(is_rounding(node.op_type, each.name, each.i) for each in node.attribute)
+    return rounds or bool(QUANTIZED_OPERATOR.search(node.op_type))
 
 
 SQUASHING: Final = frozenset({"Sigmoid", "Softmax"})

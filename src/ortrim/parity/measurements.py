@@ -119,7 +119,8 @@ class OutputParity:
     `argmax_agreement` of what is no distribution over classes, `iou` of what holds no boxes, `ulps` (the most units in
     the last place) of other types than float16 and bfloat16. `nan_mismatch` counts the elements that are not a number
     on one side alone; None where no elements were compared. `same_graph` and `same_graph_allowed` are `difference` and
-    `allowed` against the full runtime with the same converted model; None where that was not compared.
+    `allowed` against the full runtime with the same converted model; None where that was not compared. Where products
+    round to 8 bits in every run, each may be a distance from what they give without (`as_near_to_floats`).
     """
 
     model: str

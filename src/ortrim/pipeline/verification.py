@@ -11,7 +11,7 @@ from ortrim.compiling.plan import BuildJob, JobResult, PlannedTarget, digest
 from ortrim.devices import kinds
 from ortrim.devices.kinds import DeviceName
 from ortrim.errors import BudgetMissed, DiagnosticGroup
-from ortrim.planning.conversions import changed_outputs, subject_of, with_draws_given
+from ortrim.planning.conversions import changed_outputs, subject_of, with_draws_given, with_float_products
 from ortrim.planning.devices import devices_of, open_device
 from ortrim.planning.planned import Planned, target_folder
 from ortrim.planning.request import Request
@@ -137,5 +137,5 @@ def _subjects(planned: Planned, target: Target, step: Step) -> tuple[ModelUnderT
     ):
         step.progress(0, 0, f"outputs of {prepared.name} in the full runtime")
         subject = subject_of(prepared, converted, spec, plan.session, cases, runtime=models.runtime)
-        subjects.append(with_draws_given(subject, models.runtime))
+        subjects.append(with_float_products(with_draws_given(subject, models.runtime), models.runtime))
     return tuple(subjects)

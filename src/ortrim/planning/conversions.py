@@ -22,6 +22,7 @@ from ortrim.models.convert import Conversion, convert
 from ortrim.models.full_runtime import FullRuntime
 from ortrim.models.models import OrtModel, PreparedModel
 from ortrim.models.refusals import cause_of
+from ortrim.parity import float_products
 from ortrim.parity.compare import is_drawn
 from ortrim.parity.inputs import Case
 from ortrim.parity.measurements import OutputParity
@@ -71,6 +72,15 @@ def with_draws_given(subject: ModelUnderTest, runtime: FullRuntime) -> ModelUnde
         made = without_draws(subject.prepared, subject.cases, runtime, cache_folder("references"))
         return replace(subject, draws_given=_draws_given(subject, *made, runtime)) if made else subject
     return subject
+
+
+def with_float_products(subject: ModelUnderTest, runtime: FullRuntime) -> ModelUnderTest:
+    """Return a model with the copy by which it is judged where kernels round what they multiply, if any do."""
+    made = float_products.with_float_products(subject.prepared, subject.converted, cache_folder("references"))
+    if made is None:
+        return subject
+    copy = subject_of(*made, subject.spec, subject.session, subject.cases, runtime=runtime)
+    return replace(subject, float_products=copy)
 
 
 def _draws_given(

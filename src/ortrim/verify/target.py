@@ -35,10 +35,12 @@ from ortrim.devices.qemu import REPETITION, least_memory, tries
 from ortrim.errors import Diagnostic, UsageError, VerifyError
 from ortrim.models.models import OrtModel, PreparedModel
 from ortrim.parity.compare import (
+    as_near_to_floats,
     compare,
     is_drawn,
     not_computed,
     with_draws_given,
+    with_float_products,
     with_same_graph,
     within_conversion_bounds,
 )
@@ -81,7 +83,8 @@ class ModelUnderTest:
 
     `reference` are the full runtime's outputs of the original model, `same_graph` those of the converted one;
     `session` are the package's settings. `draws_given` is the model with the random numbers that it draws as inputs,
-    None for one that draws none, or none that can be given.
+    None for one that draws none, or none that can be given. `float_products` is the model with products of floats where
+    kernels round these to 8 bits in every run, None where none do.
     """
 
     prepared: PreparedModel
@@ -92,6 +95,7 @@ class ModelUnderTest:
     same_graph: SavedOutputs
     session: SessionSettings
     draws_given: "ModelUnderTest | None" = None
+    float_products: "ModelUnderTest | None" = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -249,6 +253,8 @@ def _runs(device: Device, task: Task, models: Sequence["_Model"], scratch: ExitS
     for model in models:
         if model.subject.draws_given is not None and not model.failure:
             yield model.with_draws_given(model.subject.draws_given)
+        if model.subject.float_products is not None and not model.failure:
+            yield model.with_float_products(model.subject.float_products)
 
 
 class _Model:
@@ -266,7 +272,7 @@ class _Model:
         self._device = device
         self._folder = task.folder / device_folder(device.name) / self.name
         self._reports = task.folder.parent
-        self._given = _measurement(subject.draws_given, task).ours if subject.draws_given else None
+        self._task = task
 
     @property
     def rounds(self) -> Rounds:
@@ -301,10 +307,16 @@ class _Model:
 
     def with_draws_given(self, given: ModelUnderTest) -> Run:
         """Return the run of the model that is given its random numbers."""
-        assert self._given is not None
-        folder = _made(self._folder.with_name(f"{self.name}~draws-given"))
-        request = replace(self._given, repetition=ONCE, outputs=folder)
-        return Run(request=request, text=f"parity of {self.name}", note=partial(self._drawn, given, folder))
+        return self._copy(given, "draws-given", self._drawn)
+
+    def with_float_products(self, floats: ModelUnderTest) -> Run:
+        """Return the run of the model that multiplies floats as they are."""
+        return self._copy(floats, "float-products", self._multiplied)
+
+    def _copy(self, copy: ModelUnderTest, name: str, note: Callable[[ModelUnderTest, Path, Outcome], None]) -> Run:
+        folder = _made(self._folder.with_name(f"{self.name}~{name}"))
+        request = replace(_measurement(copy, self._task).ours, repetition=ONCE, outputs=folder)
+        return Run(request=request, text=f"parity of {self.name}", note=partial(note, copy, folder))
 
     def _proved(self, folder: Path, outcome: Outcome) -> None:
         """Compare the outputs with the reference; a model that does not run leaves the others theirs."""
@@ -335,6 +347,11 @@ class _Model:
                 replace(each, reason=each.reason + why) if (each.case, each.output) in drawn else each
                 for each in self.parity
             )
+
+    def _multiplied(self, floats: ModelUnderTest, folder: Path, outcome: Outcome) -> None:
+        """Fail what fails with products of floats: rounding would hide small faults of all else."""
+        if not self.failure:
+            self.parity = with_float_products(self.parity, self._compared(floats, folder, outcome))
 
     def _profiled(self, folder: Path, outcome: Outcome) -> None:
         if isinstance(outcome, VerifyError):
@@ -382,7 +399,8 @@ def _count(models: Sequence[_Model], device: Device, task: Task) -> int:
     """Return how many steps there will be, for a progress bar."""
     rounds = ROUNDS if device.time_meaningful else MEMORY_ROUNDS if device.memory_meaningful else 0
     searched = tries(_most_memory(device)) if task.least_memory and device.ceiling_mib else 0
-    given = sum(model.subject.draws_given is not None for model in models)
+    subjects = [model.subject for model in models]
+    given = sum(copy is not None for each in subjects for copy in (each.draws_given, each.float_products))
     return given + len(models) * (1 + int(task.trace) + searched + rounds)
 
 
@@ -402,6 +420,8 @@ def judged_outputs(
     parity = compared(subject.reference)
     if same_graph:
         again = compared(subject.same_graph, defaults=same_graph)
+        if subject.float_products:
+            again = as_near_to_floats(again, ours, subject.same_graph, subject.float_products.reference)
         if not subject.reference.quantized and any(each.verdict is Verdict.FAIL for each in parity):
             parity = within_conversion_bounds(parity, again, compared(subject.reference, defaults=CONVERSION))
         parity = with_same_graph(parity, again)
@@ -425,7 +445,7 @@ def _same_graph_bounds(device: Device, subject: ModelUnderTest) -> Mapping[str, 
         return convolved if subject.reference.convolves else SAME_GRAPH
     if not subject.reference.quantized:
         return for_float32_weights(SAME_GRAPH_ELSEWHERE) if subject.reference.float32_weights else SAME_GRAPH_ELSEWHERE
-    return None if saturates_here() and not here else QUANTIZED_ELSEWHERE
+    return None if saturates_here() and not here and not subject.float_products else QUANTIZED_ELSEWHERE
 
 
 def _most_memory(device: Device) -> int:

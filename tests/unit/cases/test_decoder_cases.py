@@ -224,19 +224,21 @@ def test_a_decoder_reads_a_prompt_and_single_tokens(
     model = prepared(decoder(attention, opset=opset, lengths=names), tmp_path / "m.onnx")
     found = found_cases(model, runtime, lambda _: None)
     shapes = shapes_of(model, found, runtime)
-    assert list(shapes)[:4] == ["small", "larger", "step-2", "step-3"]
+    assert list(shapes)[:5] == ["small", "larger", "step-2", "step-3", "step-4"]
     lengths = [(ids[1], mask[1], places[1], key[2]) for ids, mask, places, key, _ in shapes.values()]
     assert lengths[0] == (16, 16, 16, 0)
-    assert lengths[2:4] == [(1, 17, 1, 16), (1, 18, 1, 17)]
+    assert lengths[2:7] == [(1, 17, 1, 16), (1, 18, 1, 17), (1, 19, 1, 18), (1, 1, 1, 0), (7, 7, 7, 0)]
     assert all(mask == past + new for new, mask, _, past in lengths)
     assert lengths[1][3] > 0
-    assert found.warnings == ("78 of 128 entries of 'places' (Gather 'place') were never looked up: not proved",)
+    assert found.warnings == ("77 of 128 entries of 'places' (Gather 'place') were never looked up: not proved",)
     spec = ModelSpec(name="m", path=model.path, cases=found.cases)
     made = {case.name: case.folder for case in cases_made(model, spec, tmp_path, lambda: runtime)}
     at = [info.name for info in model.facts.inputs].index("position_ids")
     first, second, third = (load_array(made[name] / f"input_{at:03}.npy") for name in ("small", "step-2", "step-3"))
     assert (first.tolist(), second.tolist(), third.tolist()) == ([[*range(16)]], [[16]], [[17]])
-    fed = "step-2 and step-3: fed what the case before gave, past_key_values.0.key by present.0.key and 1 more"
+    fed = (
+        "step-2 and step-3 and step-4: fed what the case before gave, past_key_values.0.key by present.0.key and 1 more"
+    )
     assert fed in found.reasons
 
 

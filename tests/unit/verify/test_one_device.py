@@ -548,3 +548,28 @@ def test_where_convolutions_add_in_another_order_a_last_bit_may_differ(
     found = verify_on(device, replace(given, subjects=(replace(subject, reference=reference),))).parity[0]
     assert found.verdict is (Verdict.PASS if convolves else Verdict.FAIL)
     assert found.same_graph_allowed == pytest.approx(0.0002 * (scale + 1e-5) + (2**-24 if convolves else 0.0), rel=1e-6)
+
+
+@pytest.mark.parametrize("wrong", [False, True])
+def test_a_copy_that_does_not_round_has_to_agree_as_well(
+    make_output: MakeOutput,
+    task: MakeTask,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    wrong: bool,  # noqa: FBT001
+) -> None:
+    """The library runs it, too; as it ships it is nearer to floats than the full runtime, which is not its fault."""
+    monkeypatch.setattr(target, "saturates_here", lambda: True)
+    given = task()
+    (subject,) = given.subjects
+    official = replace(subject.reference, folder=tmp_path / "official", quantized=True)
+    for folder, values in ((official.folder, (1.03, 2)), (tmp_path / "floats", (1, 2 + wrong / 10))):
+        (folder / "only").mkdir(parents=True)
+        save_array(folder / "only", "output_000", np.array(values, np.float32))
+    exact = replace(subject.reference, folder=tmp_path / "floats")
+    copy = replace(subject, reference=exact, same_graph=exact)
+    subject = replace(subject, reference=official, same_graph=official, float_products=copy)
+    device = SavingDevice(make_output)
+    report = verify_on(device, replace(given, subjects=(subject,)))
+    assert report.verdict is (Verdict.FAIL if wrong else Verdict.PASS)
+    assert ("not rounded to 8 bits" in report.parity[0].reason) is wrong

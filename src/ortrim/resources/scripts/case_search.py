@@ -39,6 +39,7 @@ MOST_HINTS = 6
 MOST_NUMBERS = 8
 MOST_OTHERS = 5
 TYPICAL_SECONDS = 1.0
+PROMPTS = (1, 7)
 STEPS = ("sequence", "frames", "samples", "size")
 """What may grow from run to run."""
 CHEAP_SECONDS = 0.25
@@ -157,8 +158,9 @@ class Search:
         fed = self.fed(sizes, fillings)
         second = (larger, fed if self.attempt(larger, fed) is None else fillings)
         runs.append(self.described(*second))
-        for before, step in zip((0, 2), self.steps(first, fillings), strict=False):
-            runs.append(self.described(step, fillings, after=before))
+        for number, step in enumerate(self.steps(first, fillings), 1):
+            runs.append(self.described(step, fillings, after=number if number > 1 else 0))
+        runs += [self.described(prompt, fillings) for prompt in self.prompts(first, fillings)]
         if way := self.other_way((first, fillings), second):
             runs.append(self.described(*way))
         if typical := self.typical(first, second[0], fillings):
@@ -462,9 +464,9 @@ class Search:
         return empty if self.past and self.attempt(empty, fillings) is None and self.given_states() else sizes
 
     def steps(self, sizes: Sizes, fillings: list[int]) -> Iterator[Sizes]:
-        """Yield the sizes of two runs more, each fed what the one before gave."""
+        """Yield the sizes of two runs more, of three where states grow, each fed what the one before gave."""
         self.attempt(sizes, fillings)
-        for number in (1, 2):
+        for number in (1, 2, 3) if self.past else (1, 2):
             fed = self.given_states()
             for each in self.following(sizes, fed) if fed else ():
                 self.unfed = self.attempt(each, fillings, number, fed=fed) or ""
@@ -474,6 +476,13 @@ class Search:
                     break
             else:
                 return
+
+    def prompts(self, first: Sizes, fillings: list[int]) -> Iterator[Sizes]:
+        """Yield the sizes of first runs with other numbers of tokens: kernels multiply some rows at a time, or one."""
+        for count in PROMPTS if self.past and any(first[name] == 0 for name in self.past) else ():
+            sizes = {**first, **{name: count for name in self.tokens if name in first}}
+            if sizes != first and self.attempt(sizes, fillings) is None:
+                yield sizes
 
     def following(self, sizes: Sizes, fed: dict[str, Any]) -> Iterator[Sizes]:
         """Yield sizes for a run that is fed these states, of a single new token if it reads such or its states grow."""

@@ -17,6 +17,7 @@ from ortrim.compiling.plan import BuildJob
 from ortrim.compiling.upstream import KERNELS, typed_units
 from ortrim.compiling.workspace import JobPaths
 from ortrim.errors import BuildError
+from ortrim.models.operators import parse_config
 
 C_API: Final = "c_api.cc"
 API_TABLE: Final = "c_api_table.h"  # what `c_api.cc` includes: a line for each entry
@@ -132,6 +133,8 @@ QUICKER: Final = re.compile(
     r"|Gem[mv][SU]8[SU]8(?:Kernel|Dispatch)|ConvSymU8S8Dispatch"
 )
 """The entries whose kernels were measured to be quicker than those of a minimal build."""
+OF_FEW_BITS: Final = re.compile("S?QNBitGemmDispatch")
+"""The entry, as 1.21 and 1.20 call it, for products with weights of 4 bits and their like."""
 NCHWC: Final = re.compile(r"Conv\w+FloatKernel|PoolFloatKernel\[\w+\]|NchwcBlockSize")
 """The entries that models in NCHWc layout with block size 16 are computed by."""
 ASSIGNMENT: Final = re.compile(r"this->(\w+(?:\[\w+\])?) = (&?\w+);")
@@ -234,7 +237,7 @@ class Mechanisms:
 
 def find_mechanisms(paths: JobPaths, job: BuildJob, texts: Mapping[str, str]) -> Mechanisms:
     """Look for what a job's mechanisms need in its tree, of which `texts` are MLAS's sources by their base names."""
-    quicker, nchwc = avx512_assignments(texts)
+    quicker, nchwc = avx512_assignments(texts, few_bits=parse_config(job.operator_config).multiplies_by_few_bits)
     if job.nchwc_block_size == 16 and not nchwc:
         what = "this version's MLAS has no kernels for NCHWc layout with block size 16 where they are looked for"
         hint = "remove layout = 'nchwc16' from the models, or build another version of ONNX Runtime"
@@ -296,10 +299,11 @@ def text_of(path: Path) -> str:
     return path.read_text(encoding="utf-8", errors="replace") if path.is_file() else ""
 
 
-def avx512_assignments(texts: Mapping[str, str]) -> tuple[str, str]:
+def avx512_assignments(texts: Mapping[str, str], *, few_bits: bool = True) -> tuple[str, str]:
     """Return the C++ functions that fill MLAS's table, for `avx512_kernels.cc` and for `avx512_nchwc.cc`.
 
-    Each is empty unless all that it needs is found: every branch of the constructor once, an entry in each, and a
+    Kernels for weights of `few_bits` are in large sources; their entry is filled only where they are asked for. Each
+    text is empty unless all that it needs is found: every branch of the constructor once, an entry in each, and a
     definition of each kernel. A table for signed weights in the entry for unsigned ones flips their sign, which is
     right as long as its kernel does not saturate; upstream replaces the kernel and not the table where there is
     AVX-VNNI and AVX-512 without VNNI.
@@ -307,7 +311,7 @@ def avx512_assignments(texts: Mapping[str, str]) -> tuple[str, str]:
     plain = " ".join(dead_kernels.IGNORED.sub(" ", texts.get(dead_kernels.CONSTRUCTORS[0], "")).split())
     branches = {name: _assigned(plain, words) for name, words in BRANCHES.items()}
     own = re.search(rf"{UNSIGNED} = (&\w*U8U8\w*);", plain)
-    quicker = {name: _chosen(found, own[1] if own else "") for name, found in branches.items()}
+    quicker = {name: _chosen(found, own[1] if own else "", few_bits=few_bits) for name, found in branches.items()}
     wide = tuple(each for each in branches[next(iter(BRANCHES))] if NCHWC.fullmatch(each[0]))
     elsewhere = (
         text for name, text in texts.items() if name not in (*dead_kernels.CONSTRUCTORS, dead_kernels.DECLARATIONS)
@@ -327,9 +331,10 @@ def _assigned(constructor: str, words: str) -> Assignments:
     )
 
 
-def _chosen(assigned: Assignments, own: str) -> Assignments:
+def _chosen(assigned: Assignments, own: str, *, few_bits: bool) -> Assignments:
     """Return the assignments of a branch that are quicker, so that unsigned weights meet no kernel that saturates."""
-    chosen = tuple(each for each in assigned if QUICKER.fullmatch(each[0]))
+    named = (QUICKER, OF_FEW_BITS) if few_bits else (QUICKER,)
+    chosen = tuple(each for each in assigned if any(entry.fullmatch(each[0]) for entry in named))
     kernel = dict(chosen).get("GemmU8S8Kernel", "")
     if EXACT in kernel or not kernel:
         return chosen

@@ -184,8 +184,10 @@ class SelectiveBuild:
     ) -> tuple[CompileOutcome, CompiledUnits | None]:
         """Compile what an index selects for the job's operators or does not know, and what the link then lacks."""
         known = frozenset(unit.path for unit in index.units)
-        wide = translation_units.wide_units(index, wide_sources(self.job))
-        omitted = known.difference(translation_units.select_units(index, parse_config(self.job.operator_config)), wide)
+        operators = parse_config(self.job.operator_config)
+        few_bits = operators.multiplies_by_few_bits
+        wide = translation_units.wide_units(index, wide_sources(self.job), few_bits=few_bits)
+        omitted = known.difference(translation_units.select_units(index, operators), wide)
         for misses in range(MISSES_LIMIT + 1):
             self.on_note(f"compiles {len(known - omitted)} of {counted(len(known), 'file')}")
             self._select(sorted(omitted))

@@ -245,6 +245,8 @@ WIDE_UNITS: Final = {
     NEON_CONVOLUTIONS: (),
 }  # fmt: skip
 """By the source of ours that puts kernels into MLAS's table: where MLAS has them, below its own folder."""
+FEW_BITS_UNITS: Final = ("sqnbitgemm_kernel_avx512.cpp", "sqnbitgemm_kernel_avx512vnni.cpp")
+"""What `AVX512_KERNELS` names besides for products with weights of few bits."""
 
 
 def select_units(index: UnitIndex, operators: RequiredOperators) -> tuple[str, ...]:
@@ -258,9 +260,11 @@ def select_units(index: UnitIndex, operators: RequiredOperators) -> tuple[str, .
     return _paths(index, set(index.roots).union(*chosen))
 
 
-def wide_units(index: UnitIndex, sources: Iterable[str]) -> tuple[str, ...]:
+def wide_units(index: UnitIndex, sources: Collection[str], *, few_bits: bool = False) -> tuple[str, ...]:
     """Return the paths of the units that these of `WIDE_UNITS`' sources name kernels of, with all that these need."""
-    endings = tuple(f"/mlas/lib/{name}" for source in sources for name in WIDE_UNITS[source])
+    more = FEW_BITS_UNITS if few_bits and AVX512_KERNELS in sources else ()
+    names = (*(name for source in sources for name in WIDE_UNITS[source]), *more)
+    endings = tuple(f"/mlas/lib/{name}" for name in names)
     named = {number for number, unit in enumerate(index.units) if unit.path.endswith(endings)}
     return _paths(index, named)
 

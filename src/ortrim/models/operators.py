@@ -76,6 +76,11 @@ class RequiredOperators:
         """Domains of all required operators."""
         return frozenset(operator.domain for operator in self.operators)
 
+    @property
+    def multiplies_by_few_bits(self) -> bool:
+        """Whether matrices are multiplied whose elements have 4 bits or so."""
+        return self.everything or any(operator.name == "MatMulNBits" for operator in self.operators)
+
 
 EMPTY = RequiredOperators()
 

@@ -196,6 +196,15 @@ def test_entries_are_filled_as_upstream_fills_them() -> None:
     assert nchwc == {"UseAvx512Nchwc": wide}
 
 
+def test_products_of_few_bits_have_their_kernels_where_a_model_has_them(tree: JobPaths) -> None:
+    """They are in large sources, which no other library compiles."""
+    wide = CONSTRUCTOR.replace("&Q4Avx512;", "&Q4Avx512;\n      this->QNBitGemmDispatch = &BitsAvx512;")
+    texts = TEXTS | {"platform.cpp": wide, "bits.cpp": "const MLAS_QNBIT_GEMM_DISPATCH BitsAvx512 = [] {"}
+    entry, config = "table.QNBitGemmDispatch = &BitsAvx512;", "com.microsoft;1;MatMulNBits\n"
+    assert entry in mechanisms.find_mechanisms(tree, replace(job_of(), operator_config=config), texts).assignments
+    assert entry not in mechanisms.find_mechanisms(tree, job_of(), texts).assignments
+
+
 def test_unsigned_weights_never_meet_a_kernel_that_saturates() -> None:
     """With AVX-VNNI and AVX-512 without VNNI upstream's table for signed weights would have such a kernel."""
     text = CONSTRUCTOR.replace("U8S8Avx512Core;", "U8S8Avx512Core; this->GemmU8U8Dispatch = &U8S8Avx2;")

@@ -277,6 +277,7 @@ def test_models_are_proved_for_targets_that_nothing_here_runs(stages: Stages, mo
     changed = ParityError("conversion-changes-outputs", "conversion changes output 'y'")
     monkeypatch.setattr(verification, "subject_of", proved)
     monkeypatch.setattr(verification, "with_draws_given", lambda given, _: given)
+    monkeypatch.setattr(verification, "with_float_products", lambda given, _: given)
     monkeypatch.setattr(verification, "changed_outputs", lambda *_, here: () if here else (changed,))
     with pytest.raises(ParityError, match="conversion changes"):
         verification.make_references(made, stages.request(), stages.console)

@@ -192,6 +192,36 @@ def test_random_graphs_compute_the_same_with_fewer_reorders(tmp_path: Path) -> N
     assert folded > 30
 
 
+@pytest.mark.parametrize("operator", ["Add", "Sub", "Mul", "Div"])
+@pytest.mark.parametrize("first", [True, False], ids=["value", "constant"])
+@pytest.mark.parametrize("activation", [{}, {"activation": "Relu"}], ids=["plain", "relu"])
+@pytest.mark.parametrize("behind", [True, False], ids=["behind", "before"])
+def test_a_convolution_takes_over_what_is_linear(
+    operator: str, activation: dict[str, str], tmp_path: Path, *, first: bool, behind: bool
+) -> None:
+    """Nothing behind its activation, and no constant less or by a value."""
+    numbers = np.random.default_rng(1)
+    weights = {"w": numbers.uniform(0.1, 1, (8, 8, 1, 1)), "b": numbers.uniform(0.1, 1, 8)}
+    values = ["p", "y"] if behind else ["x", "z"]
+    inputs = [values[0], "six"] if first else ["six", values[0]]
+    nodes = [
+        helper.make_node(operator, inputs, values[1:]),
+        helper.make_node(TO_BLOCKS, ["x" if behind else "z"], ["c"], domain=NCHWC),
+        helper.make_node("Conv", ["c", "w", "b"], ["m"], domain=NCHWC, pads=[0] * 4, **activation),
+        helper.make_node(FROM_BLOCKS, ["m"], ["p"], domain=NCHWC, channels=8),
+        helper.make_node(FROM_BLOCKS, ["i"], ["x"], domain=NCHWC, channels=8),
+        helper.make_node(TO_BLOCKS, ["y" if behind else "p"], ["t"], domain=NCHWC),
+        helper.make_node("Identity", ["t"], ["o"]),
+    ]
+    order = [4, 1, 2, 3, 0, 5, 6] if behind else [4, 0, 1, 2, 3, 5, 6]
+    model = model_of([nodes[number] for number in order], ["i"], ["o"], 8, weights.items())
+    given = {"i": numbers.uniform(1, 5, (2, 8, 2, 3)).astype(np.float32)}
+    changed = kept(model, tmp_path)
+    np.testing.assert_allclose(outputs(changed, given)[0], outputs(model, given)[0], rtol=1e-5, atol=1e-5)
+    linear = (first or operator in ("Add", "Mul")) and not (behind and activation)
+    assert [node.op_type for node in changed.graph.node if node.op_type == operator] == [operator] * (not linear)
+
+
 def test_a_convolution_s_hard_swish_has_two_operators_on_blocks(tmp_path: Path) -> None:
     nodes = [
         helper.make_node(FROM_BLOCKS, ["c"], ["x"], domain=NCHWC, channels=8),

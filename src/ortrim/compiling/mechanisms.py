@@ -15,6 +15,7 @@ from ortrim.buildspec.build_options import Api
 from ortrim.compiling import dead_kernels
 from ortrim.compiling.plan import BuildJob
 from ortrim.compiling.upstream import KERNELS, typed_units
+from ortrim.compiling.upstream_arguments import keeps_blocks
 from ortrim.compiling.workspace import JobPaths
 from ortrim.errors import BuildError
 from ortrim.models.operators import parse_config
@@ -190,6 +191,17 @@ CONVOLVED: Final = re.compile(
     r"\s*const float\* Bias,\s*float\* WorkingBuffer,\s*float\* Output,\s*MLAS_THREADPOOL\* ThreadPool\s*\);"
 )
 """The function of MLAS's that `direct_convolutions.h` takes the place of."""
+KEPT_BLOCKS: Final = "kept_blocks.cc"
+ROOM_ARENA: Final = "room_arena.h"
+ARENA: Final = {
+    f"{CORE}/core/framework/bfc_arena.h": (
+        "class BFCArena : public IAllocator {", "void* Alloc(size_t size) override;", "void Free(void* p) override;",
+    ),
+    f"{CORE}/core/framework/allocator_utils.cc": (
+        "BFCArena::DEFAULT_INITIAL_CHUNK_SIZE_BYTES", "std::make_unique<BFCArena>(std::move(device_allocator),",
+    ),
+}  # fmt: skip
+"""The class that `room_arena.h` derives its own from, and the one place where such an arena is made."""
 ERRORS: Final = "messages.cc"
 TABLE: Final = "dead-kernel elimination"
 MESSAGES: Final = "unread messages"
@@ -206,6 +218,8 @@ COSTS: Final = {
     REFUSE_SPARSE: "graph.cc reads a model's weights in another way; sparse tensors stay in the library",
     LARGEST_BYTE: "QLinearSoftmax's source is not found; it may take an eighth longer",
     DIRECT: "conv.cc calls MLAS in another way; convolutions of few positions are slower",
+    KEPT_BLOCKS: "the table of C functions is not found; an inference allocates its memory anew",
+    ROOM_ARENA: "BFCArena is of another form; the memory of small tensors is divided and joined in every inference",
     ERRORS: "upstream's macros for errors are not found as they were; the library is an eighth larger",
     C_API: "the table of C functions is not found; all of them stay in the library",
     TYPES: "no kernel includes upstream's type control; a change of types compiles every kernel again",
@@ -248,7 +262,9 @@ def find_mechanisms(paths: JobPaths, job: BuildJob, texts: Mapping[str, str]) ->
         table = api_table(text_of(paths.sources / UPSTREAM), options.api, providers=bool(job.providers))
     slower = options.avx512_kernels and not quicker
     whole = options.api != "all" and not table
-    left_out = (*missing, *((dead_kernels.AVX512_KERNELS,) if slower else ()), *((C_API,) if whole else ()))
+    anew = keeps_blocks(job) and not table
+    apart = {dead_kernels.AVX512_KERNELS: slower, C_API: whole, KEPT_BLOCKS: anew}
+    left_out = (*missing, *(name for name, found in apart.items() if found))
     return Mechanisms(assignments=quicker + nchwc, api_table=table, left_out=left_out)
 
 
@@ -268,6 +284,9 @@ def _missing(paths: JobPaths, job: BuildJob, texts: Mapping[str, str]) -> Iterat
         yield REFUSE_SPARSE
     if not typed_units(paths):
         yield TYPES
+    texts_of = {name: text_of(paths.sources / name) for name in ARENA} if keeps_blocks(job) else {}
+    if any(words not in text for name, text in texts_of.items() for words in ARENA[name]):
+        yield ROOM_ARENA
     if job.build_options.lean_errors and not _has_macros(paths.sources / COMMON):
         yield ERRORS
 

@@ -212,11 +212,17 @@ def _hook_definitions(job: BuildJob, *, demangler_apart: bool) -> tuple[str, ...
     switches["FRAMES"] = keeps_frames(job)
     switches["MESSAGES"] = bool(job.build_options.lean_errors)
     switches["TERSE"] = job.build_options.lean_errors == "places"
-    switches["API"] = job.build_options.api != "all"
+    switches["API"] = job.build_options.api != "all" or keeps_blocks(job)
+    switches["KEEPS_BLOCKS"] = keeps_blocks(job)
     runtime = ("ORTRIM_RUNTIME=${tools}/ziglang/lib",) if job.build_options.libcxx_no_exceptions else ()
     surrogates = ";".join(_surrogates(job, demangler_apart=demangler_apart))
     own = (*_optimization(job), *runtime, *((f"ORTRIM_SURROGATES={surrogates}",) if surrogates else ()))
     return (*hook, *(f"ORTRIM_{name}=ON" for name, on in switches.items() if on), *own)
+
+
+def keeps_blocks(job: BuildJob) -> bool:
+    """Whether all that calls operator new is compiled into the library; a Mac's loader joins it over libraries."""
+    return job.build_options.libcxx_no_exceptions and job.target.is_elf
 
 
 def folding_flags(job: BuildJob) -> tuple[str, ...]:

@@ -64,6 +64,8 @@ WHOLE: Final = {
     mechanisms.MLAS_HEADER: "MlasConv(\n    const MLAS_CONV_PARAMETERS* Parameters,\n    const float* Input,\n"
     "    const float* Filter,\n    const float* Bias,\n    float* WorkingBuffer,\n    float* Output,\n"
     "    MLAS_THREADPOOL* ThreadPool\n    );\n",
+    **{name: "\n".join(words) for name, words in mechanisms.ARENA.items()},
+    mechanisms.UPSTREAM: "static constexpr OrtApi ort_api_1 = {\n    &OrtApis::Run,\n};\n",
     **{
         f"{mechanisms.COMMON}/{name}": "".join(f"#define {macro} \\\n" for macro in macros)
         for name, macros in mechanisms.MACROS.items()
@@ -83,6 +85,7 @@ WHOLE: Final = {
 def job_of(*, cpu: str = "", nchwc: bool = False) -> BuildJob:
     job = sample_plan().targets[0].job
     options = replace(job.build_options, dead_kernel_elimination=True, avx512_kernels=True, hot="-O2", cold="-Oz")
+    options = replace(options, libcxx_no_exceptions=True)
     return replace(
         job,
         build_options=options,
@@ -111,7 +114,7 @@ def left_out(tree: JobPaths, texts: dict[str, str] = TEXTS, cpu: str = "x86-64-v
 
 def test_a_tree_that_has_everything_loses_nothing(tree: JobPaths) -> None:
     found = mechanisms.find_mechanisms(tree, job_of(nchwc=True), TEXTS)
-    assert found == mechanisms.Mechanisms(assignments=found.assignments)
+    assert found == mechanisms.Mechanisms(assignments=found.assignments, api_table=found.api_table)
     assert found.remarks == ()
 
 
@@ -128,13 +131,15 @@ def test_a_tree_that_has_everything_loses_nothing(tree: JobPaths) -> None:
         (list(TYPED), mechanisms.TYPES),
         ([f"{mechanisms.COMMON}/common.h"], mechanisms.ERRORS),
         ([f"{mechanisms.COMMON}/logging/macros.h"], mechanisms.ERRORS),
-        ([f"{CORE}/core/framework/bfc_arena.cc"], "core/framework/bfc_arena"),
+        ([f"{CORE}/core/framework/sequential_executor.cc"], "core/framework/sequential_executor"),
+        *(([name], mechanisms.ROOM_ARENA) for name in mechanisms.ARENA),
+        ([mechanisms.UPSTREAM], mechanisms.KEPT_BLOCKS),
     ],
 )
 def test_what_does_not_fit_a_tree_is_left_out_of_it(tree: JobPaths, files: list[str], name: str) -> None:
     for file in files:
         (tree.sources / file).write_text("void other();\n")
-    if name not in {mechanisms.LARGEST_BYTE, mechanisms.MESSAGES, "core/framework/bfc_arena"}:
+    if name not in {mechanisms.LARGEST_BYTE, mechanisms.MESSAGES, "core/framework/sequential_executor"}:
         assert left_out(tree) == (name,)
     for file in files:
         (tree.sources / file).unlink()

@@ -8,6 +8,9 @@
 
 #include "core/session/onnxruntime_c_api.h"
 #include "core/session/ort_apis.h"
+#ifdef ORTRIM_KEEPS_BLOCKS
+#include "kept_blocks.h"
+#endif
 
 namespace {
 
@@ -55,8 +58,34 @@ struct Refusal<number, Result(ORT_API_CALL*)(Arguments...) noexcept> {
   }
 };
 
+template <auto function>
+struct Kept {
+  static constexpr auto entry = function;
+};
+
+#ifdef ORTRIM_KEEPS_BLOCKS
+
+template <auto function>
+struct InRoom;
+
+template <typename... Arguments, OrtStatus*(ORT_API_CALL* function)(Arguments...) noexcept>
+struct InRoom<function> {
+  static OrtStatus* ORT_API_CALL call(Arguments... arguments) noexcept {
+    const bool entered = ortrim::enter_room();
+    OrtStatus* const status = function(arguments...);
+    ortrim::leave_room(entered);
+    return status;
+  }
+  static constexpr auto entry = &call;
+};
+
+template <>
+struct Kept<&OrtApis::Run> : InRoom<&OrtApis::Run> {};
+
+#endif
+
 constexpr OrtApi table = {
-#define ORTRIM_KEPT(name) &OrtApis::name,
+#define ORTRIM_KEPT(name) Kept<&OrtApis::name>::entry,
 #define ORTRIM_REFUSED(name) &Refusal<Refused::name, decltype(&OrtApis::name)>::call,
 #include "c_api_table.h"
 };

@@ -207,12 +207,33 @@ function(ortrim_add_source name)
     INCLUDE_DIRECTORIES "$<TARGET_PROPERTY:onnxruntime_session,INCLUDE_DIRECTORIES>")
 endfunction()
 
-# Hands applications a table of C functions that keeps some of them; see c_api.cc.
+# Keeps small blocks of memory from one inference to the next; see kept_blocks.cc.
+function(ortrim_keep_blocks)
+  ortrim_add_source(kept_blocks.cc)
+  separate_arguments(options UNIX_COMMAND "${ORTRIM_HOT}")
+  set_property(SOURCE "${ORTRIM_HOOKS}/kept_blocks.cc" TARGET_DIRECTORY onnxruntime APPEND PROPERTY
+    COMPILE_OPTIONS ${options})
+  set_property(SOURCE "${ORTRIM_HOOKS}/c_api.cc" TARGET_DIRECTORY onnxruntime APPEND PROPERTY
+    COMPILE_DEFINITIONS ORTRIM_KEEPS_BLOCKS)
+  if(NOT "room_arena.h" IN_LIST ORTRIM_LEFT_OUT)
+    cmake_path(SET source NORMALIZE "${CMAKE_SOURCE_DIR}/../onnxruntime/core/framework/allocator_utils.cc")
+    ortrim_include_ahead(onnxruntime_framework room_arena.h "${source}")
+  endif()
+endfunction()
+
+# Hands applications a table of C functions of ours; see c_api.cc.
 function(ortrim_keep_api)
   cmake_path(SET source NORMALIZE "${CMAKE_SOURCE_DIR}/../onnxruntime/core/session/onnxruntime_c_api.cc")
-  set_property(SOURCE "${source}" TARGET_DIRECTORY onnxruntime_session APPEND PROPERTY
-    COMPILE_DEFINITIONS OrtGetApiBase=ortrim_whole_api)
+  if(APPLE) # where not every linker knows of weak definitions that yield
+    set_property(SOURCE "${source}" TARGET_DIRECTORY onnxruntime_session APPEND PROPERTY
+      COMPILE_DEFINITIONS OrtGetApiBase=ortrim_whole_api)
+  else()
+    ortrim_include_ahead(onnxruntime_session yield_api.h "${source}")
+  endif()
   ortrim_add_source(c_api.cc)
+  if(ORTRIM_KEEPS_BLOCKS)
+    ortrim_keep_blocks()
+  endif()
 endfunction()
 
 # Adds a source that reads MLAS's own headers; gives MLAS the tables of convolutions that minimal builds go without.
@@ -254,7 +275,7 @@ function(ortrim_apply)
   if(ORTRIM_COLD AND TARGET onnxruntime_common)
     ortrim_write_log_times()
   endif()
-  if(ORTRIM_API AND TARGET onnxruntime AND NOT "c_api.cc" IN_LIST ORTRIM_LEFT_OUT)
+  if(ORTRIM_API AND TARGET onnxruntime AND NOT ORTRIM_LEFT_OUT MATCHES "(c_api|kept_blocks)\\.cc")
     ortrim_keep_api()
   endif()
   if(ORTRIM_MESSAGES AND TARGET onnxruntime)

@@ -1,0 +1,33 @@
+// Has small tensors stay in the room of kept_blocks.h from one inference to the next: upstream's arena joins each chunk
+// with its neighbours and sorts it into a tree, only to divide what it joined a moment later. Included ahead of the source
+// that makes an arena.
+#pragma once
+
+#include "core/framework/bfc_arena.h"
+#include "kept_blocks.h"
+
+namespace onnxruntime {
+
+class RoomArena : public BFCArena {
+ public:
+  using BFCArena::BFCArena;
+
+  // The arena has a list with 8 bytes for each 256 of a region, all of which it writes at once.
+  static constexpr int DEFAULT_INITIAL_CHUNK_SIZE_BYTES = 256 * 1024;
+
+  void* Alloc(size_t size) override {
+    constexpr size_t alignment = 64, largest = 4096;
+    if (size && size <= largest) {
+      if (void* const memory = ortrim::from_room((size + alignment - 1) / alignment * alignment)) return memory;
+    }
+    return BFCArena::Alloc(size);
+  }
+
+  void Free(void* memory) override {
+    if (!ortrim::to_room(memory)) BFCArena::Free(memory);
+  }
+};
+
+}  // namespace onnxruntime
+
+#define BFCArena RoomArena

@@ -34,7 +34,7 @@ UNITS: Final = {0x03: 4, 0x04: 8, 0x0E: 16, 0x09: 8, 0x0A: 8}
 """Kinds of sections -> the bytes of each atom: constants, and pointers to what runs when a library starts or ends."""
 LARGEST_ALIGNMENT: Final = 16  # as a power of two
 FOR_DEBUGGERS, NEVER_DEAD_SECTION = 0x02000000, 0x10000000
-COMPACT, FRAMES, COMPACT_BYTES = b"__compact_unwind", b"__eh_frame", 32
+COMPACT, FRAMES, COMPACT_BYTES, ENCODING = b"__compact_unwind", b"__eh_frame", 32, slice(12, 16)
 FUNCTION_IN_FRAME, TABLE_IN_FRAME = 8, 25
 """Where a description of calls in DWARF names the function and its table of handlers, as clang writes it."""
 SUBTRACTOR: Final = {ARM64: 1, X86_64: 5}
@@ -192,6 +192,19 @@ class MachObject:
             elif name == FRAMES and self._common_part(atom):
                 found[self._pointed(atom.section, atom.start + FUNCTION_IN_FRAME)].append(number)
         return found
+
+    def unwinding(self, atom: int) -> bytes:
+        """Return how compact descriptions say that calls of a function are unwound, empty for what has none."""
+        for each in map(self.atoms.__getitem__, self.followers.get(atom, ())):
+            section = self.sections[each.section]
+            if section.name == COMPACT:
+                return section.content[each.start - section.start :][ENCODING]
+        return b""
+
+    def alignment(self, atom: int) -> int:
+        """Return what an atom's address is a multiple of, and is to be, as linkers take it."""
+        section, start = self.sections[self.atoms[atom].section], self.atoms[atom].start
+        return min(section.alignment, start & -start or section.alignment)
 
     @cached_property
     def names(self) -> Mapping[int, Sequence[int]]:

@@ -29,7 +29,7 @@ from ortrim.binaries.macho_atoms import (
     Symbol,
     read_object,
 )
-from ortrim.binaries.macho_folding import Place, Target, twins
+from ortrim.binaries.macho_folding import CODE, Place, Target, twins
 from ortrim.binaries.macho_objects import PRIVATE_EXTERN, require_defined
 
 SYMTAB, DYSYMTAB = struct.Struct("<6I"), struct.Struct("<20I")
@@ -146,7 +146,10 @@ class _Link:
 
 
 class _Cut:
-    """An object of some atoms alone, in their order, each as far from a multiple of its alignment as it was."""
+    """An object of some atoms alone. Constants and variables are as far from a multiple of their alignment as before.
+
+    Functions lie side by side whose calls are unwound alike: linkers describe them together. All else keeps its order.
+    """
 
     def __init__(self, read: MachObject, live: Collection[int], changed: Mapping[int, Symbol]) -> None:
         self.read, self.live, self.changed = read, sorted(live), changed
@@ -159,7 +162,10 @@ class _Cut:
             start = end = end + -end % section.alignment
             for atom in self._atoms(number):
                 first, last = read.atoms[atom][1:]
-                end += 0 if section.name == FRAMES else (first - end) % section.alignment  # zeros end that table
+                if section.flags & CODE:
+                    end += -end % read.alignment(atom)
+                elif section.name != FRAMES:  # zeros end that table
+                    end += (first - end) % section.alignment
                 self.moved[atom] = end - first
                 end += last - first
             self.extents[number] = start, end
@@ -203,8 +209,9 @@ class _Cut:
     def _is_zeroed(self, section: int) -> bool:
         return self.read.sections[section].kind in ZEROED
 
-    def _atoms(self, section: int) -> Iterator[int]:
-        return (atom for atom in self.live if self.read.atoms[atom].section == section)
+    def _atoms(self, section: int) -> Iterable[int]:
+        atoms = (atom for atom in self.live if self.read.atoms[atom].section == section)
+        return sorted(atoms, key=self.read.unwinding) if self.read.sections[section].flags & CODE else atoms
 
     def _kept(self, number: int, named: Collection[int]) -> tuple[int, int, Symbol] | None:
         """Return a symbol of the object with its group and old number: of one that another object has, its name."""

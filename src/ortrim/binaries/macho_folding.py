@@ -118,12 +118,6 @@ class _Atoms:
         references += ((self.number, follower) for follower in self._own(atom))
         return _Shape((section.fields[:2], section.flags, bytes(content), tuple(details)), tuple(references))
 
-    def alignment(self, atom: int) -> int:
-        """Return what an atom's address is a multiple of in its object, and is to be."""
-        section = self.read.sections[self.read.atoms[atom].section]
-        start = self.read.atoms[atom].start
-        return min(section.alignment, start & -start or section.alignment)
-
 
 def twins(
     objects: Sequence[MachObject],
@@ -141,7 +135,7 @@ def twins(
             groups[classes[each.number, atom]].append((each.number, atom))
     found = dict[Place, Place]()
     for group in groups.values():
-        first = max(group, key=lambda place: atoms[place[0]].alignment(place[1]))
+        first = max(group, key=lambda place: objects[place[0]].alignment(place[1]))
         found |= {place: first for place in group if place != first}
     return found
 

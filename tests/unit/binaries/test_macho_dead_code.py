@@ -57,6 +57,17 @@ def test_calls_are_unwound_as_before(data: bytes) -> None:
     assert before.keys() - after.keys() == {"_dead"}
 
 
+def test_functions_that_are_unwound_alike_lie_side_by_side() -> None:
+    """A linker describes them together. Where code may lie anywhere, nothing is between them."""
+    (cut,) = without_dead_code((HANDLERS["x86_64"],), {*API, "dead"}, "library")
+    before, after = (
+        [(atom.start, read.unwinding(number).hex()) for number, atom in enumerate(read.atoms) if atom.section == 0]
+        for read in map(read_object, (HANDLERS["x86_64"], cut))
+    )
+    assert before == [(0, "01000141"), (0x37, "01000101"), (0x61, "01000141")]
+    assert after == [(0, "01000101"), (0x2A, "01000141"), (0x61, "01000141")]
+
+
 def test_what_runs_when_a_library_starts_stays() -> None:
     (cut,) = without_dead_code((HANDLERS["arm64"],), (), "library")
     assert [name for name, here in object_symbols(cut) if not here] == ["mach_absolute_time"]

@@ -197,9 +197,7 @@ ARENA: Final = {
     f"{CORE}/core/framework/bfc_arena.h": (
         "class BFCArena : public IAllocator {", "void* Alloc(size_t size) override;", "void Free(void* p) override;",
     ),
-    f"{CORE}/core/framework/allocator_utils.cc": (
-        "BFCArena::DEFAULT_INITIAL_CHUNK_SIZE_BYTES", "std::make_unique<BFCArena>(std::move(device_allocator),",
-    ),
+    f"{CORE}/core/framework/allocator_utils.cc": ("std::make_unique<BFCArena>(std::move(device_allocator),",),
 }  # fmt: skip
 """The class that `room_arena.h` derives its own from, and the one place where such an arena is made."""
 ERRORS: Final = "messages.cc"

@@ -12,11 +12,8 @@ class RoomArena : public BFCArena {
  public:
   using BFCArena::BFCArena;
 
-  // The arena has a list with 8 bytes for each 256 of a region, all of which it writes at once.
-  static constexpr int DEFAULT_INITIAL_CHUNK_SIZE_BYTES = 256 * 1024;
-
   void* Alloc(size_t size) override {
-    constexpr size_t alignment = 64, largest = 4096;
+    constexpr size_t alignment = 64, largest = 2048;
     if (size && size <= largest) {
       if (void* const memory = ortrim::from_room((size + alignment - 1) / alignment * alignment)) return memory;
     }

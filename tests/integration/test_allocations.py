@@ -1,24 +1,19 @@
 """How often an inference of the demo asks the C library for memory: never, once one like it has run."""
 
-import sys
 from dataclasses import replace
 from pathlib import Path
 from platform import machine
 from typing import Final
 
 import pytest
-from builds import find_build
 from programs import compile_c
 from x64_instructions import requests_of
 
+from native_builds import built
 from ortrim.base.command import run
-from ortrim.base.console import Console
 from ortrim.base.files import shipped_folder
 from ortrim.devices.host import ENVIRONMENT
 from ortrim.parity.runner import Repetition, RunRequest, read_output, runner_words
-from ortrim.pipeline.building import executor_for
-from ortrim.planning.planned import planned_for
-from ortrim.planning.request import Request
 
 pytestmark = [
     pytest.mark.build,
@@ -50,19 +45,15 @@ int64_t instructions_now(void) { return calls; }
 @pytest.fixture(scope="module")
 def demo(tmp_path_factory: pytest.TempPathFactory) -> tuple[RunRequest, RunRequest]:
     """Build the demo, and a runner that says how many calls an inference took where others say instructions."""
-    folder, console = tmp_path_factory.mktemp("allocations"), Console(stdout=sys.stderr)
-    request = Request(spec=DEMO, target="linux-x64", output=folder / "output")
-    planned = planned_for(request, console)
-    (target,) = planned.plan.targets
-    with console.step("build") as step:
-        headers = executor_for(planned, target, request, step).run(target.job).headers
-    (requests,) = requests_of(find_build(DEMO, console))
+    folder = tmp_path_factory.mktemp("allocations")
+    build = built(DEMO, folder / "output")
+    (requests,) = requests_of(build)
     counted, measure = folder / "counted.c", folder / "measure.o"
     counted.write_text(COUNTED)
     sources = {file.name: file for file in shipped_folder("runner").glob("*.c")}
     compile_c("-Dinstructions_now=of_the_processor", "-c", sources.pop("measure.c"), "-o", measure)
     libraries = ("-ldl", "-lpthread", "-lm", "-rdynamic")
-    compile_c(f"-I{headers}", *sources.values(), counted, measure, "-o", folder / "runner", *libraries)
+    compile_c(f"-I{build.headers}", *sources.values(), counted, measure, "-o", folder / "runner", *libraries)
     ours, wheels = (replace(request, runner=folder / "runner") for request in requests)
     return ours, wheels
 

@@ -22,7 +22,7 @@ from ortrim.binaries.elf import read_library
 from ortrim.buildspec.buildspec import Budgets
 from ortrim.cli.options import request_from
 from ortrim.devices.device import Outcome
-from ortrim.devices.farm import FarmDevice, FarmJob, FarmRun, Tell
+from ortrim.devices.farms.farm import FarmDevice, FarmJob, FarmRun, Tell
 from ortrim.devices.harness import decode, harness_content, read_results
 from ortrim.devices.harness_projects import make_harness
 from ortrim.parity.inputs import load_array

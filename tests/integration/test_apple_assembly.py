@@ -14,7 +14,7 @@ from ortrim.base.cache import cache_folder, publish_folder
 from ortrim.base.command import run
 from ortrim.base.console import Console
 from ortrim.base.scripts import packages_folder
-from ortrim.binaries.macho import macho_of
+from ortrim.binaries.macho.files import macho_of
 from ortrim.binaries.objects import object_symbols
 from ortrim.binaries.xcframework import read_xcframework
 from ortrim.buildspec.buildspec import AppleSpec

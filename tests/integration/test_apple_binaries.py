@@ -16,7 +16,7 @@ from official_aar import INTEGRITY, PACKAGE
 from ortrim.base.cache import cache_folder, publish_folder
 from ortrim.base.command import run
 from ortrim.base.scripts import packages_folder
-from ortrim.binaries.macho import read_macho
+from ortrim.binaries.macho.files import read_macho
 from ortrim.binaries.xcframework import read_xcframework
 from ortrim.parity.measurements import Verdict
 from ortrim.pins.shipped import tool_requirements

@@ -14,7 +14,7 @@ import pytest
 from ortrim.base.command import run
 from ortrim.base.files import shipped_folder
 from ortrim.base.scripts import packages_folder
-from ortrim.binaries.macho import read_macho
+from ortrim.binaries.macho.files import read_macho
 from ortrim.buildspec.targets import APPLE, CATALYST, TARGETS
 from ortrim.compiling.plan import Toolchain
 from ortrim.compiling.workspace import BuildInputs, job_environment, prepare_workspace

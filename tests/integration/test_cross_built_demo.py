@@ -15,7 +15,7 @@ from ortrim.base.command import run
 from ortrim.base.files import shipped_folder
 from ortrim.base.scripts import packages_folder
 from ortrim.binaries.apple import slice_of
-from ortrim.binaries.macho import MachKind, MachSignature, read_macho
+from ortrim.binaries.macho.files import MachKind, MachSignature, read_macho
 from ortrim.binaries.xcframework import used_categories
 from ortrim.buildspec.targets import TARGETS, Architecture, Target
 from ortrim.compiling.workspace import BuildInputs, job_environment, prepare_workspace

@@ -16,9 +16,9 @@ from fake_runtime import device_called, fake_request
 from ortrim.base.command import run
 from ortrim.base.files import shipped_folder
 from ortrim.base.scripts import packages_folder
-from ortrim.binaries.macho import MachSignature, load_commands, macho_of, read_macho
-from ortrim.binaries.macho_simulator import LC_BUILD_VERSION, make_simulators
-from ortrim.binaries.macho_symbols import defined_symbols
+from ortrim.binaries.macho.files import MachSignature, load_commands, macho_of, read_macho
+from ortrim.binaries.macho.simulator import LC_BUILD_VERSION, make_simulators
+from ortrim.binaries.macho.symbols import defined_symbols
 from ortrim.binaries.objects import object_symbols
 from ortrim.buildspec.targets import TARGETS
 from ortrim.compiling.executor import OWN_OBJECTS, finish, link_anew

@@ -17,7 +17,7 @@ from fake_runtime import COMPANION, VALUES, Programs, device_called, fake_reques
 from harness_farm import FakeFarm, carry_out
 from ortrim.devices.adb import open_adb
 from ortrim.devices.device import ProgramDevice
-from ortrim.devices.farm import FarmDevice
+from ortrim.devices.farms.farm import FarmDevice
 from ortrim.devices.host import Host
 from ortrim.parity.inputs import load_array
 from ortrim.parity.runner import RunRequest

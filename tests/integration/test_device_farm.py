@@ -29,8 +29,8 @@ from failing_runs import failed_job
 from harness_log import encode
 from loopback_service import LOST, Reply, interrupt
 from ortrim.base.command import stopped_by
-from ortrim.devices.aws_device_farm import STAGES, WORDS, DeviceFarm
-from ortrim.devices.farm import FarmJob, FarmRun, FarmTimeouts
+from ortrim.devices.farms.aws_device_farm import STAGES, WORDS, DeviceFarm
+from ortrim.devices.farms.farm import FarmJob, FarmRun, FarmTimeouts
 from ortrim.errors import Diagnostic, ExitCode
 from refusing import refused
 
@@ -342,7 +342,7 @@ def test_an_app_that_is_not_taken(service: DeviceFarmService, tmp_path: Path, to
 def test_an_app_that_is_looked_at_for_ever(
     service: DeviceFarmService, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, told: list[str]
 ) -> None:
-    monkeypatch.setattr("ortrim.devices.aws_device_farm.LOOKED_AT_SECONDS", 0.05)
+    monkeypatch.setattr("ortrim.devices.farms.aws_device_farm.LOOKED_AT_SECONDS", 0.05)
     service.upload = {"status": "PROCESSING"}
     error = failed(job(tmp_path), told)
     assert error.code == "farm-timeout"
@@ -369,7 +369,7 @@ def test_no_device_becomes_free(service: DeviceFarmService, tmp_path: Path, told
 def test_a_run_that_never_ends(
     service: DeviceFarmService, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, told: list[str]
 ) -> None:
-    monkeypatch.setattr("ortrim.devices.aws_device_farm.LEAST_MINUTES", 0)
+    monkeypatch.setattr("ortrim.devices.farms.aws_device_farm.LEAST_MINUTES", 0)
     service.statuses = ["RUNNING"]
     error = failed(job(tmp_path, timeout=0.0), told)
     assert error.code == "farm-timeout"
@@ -511,7 +511,7 @@ def test_results_that_are_too_large(
     service: DeviceFarmService, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, limit: str, reference: str
 ) -> None:
     """What claims or sends more than is taken is refused."""
-    monkeypatch.setattr(f"ortrim.devices.farm.{limit}", 100)
+    monkeypatch.setattr(f"ortrim.devices.farms.farm.{limit}", 100)
     service.artifacts = [("CUSTOMER_ARTIFACT", archive({"a": b"0" * 101}))]
     error = failed(job(tmp_path), [])
     assert error.code == reference

@@ -19,8 +19,8 @@ import pytest
 
 from firebase_service import BUCKET, CATALOGUE, TOKEN, Answer, Behaviour, FirebaseService, HangUp
 from ortrim.base.command import stopped_by
-from ortrim.devices.farm import FarmJob, FarmRun
-from ortrim.devices.firebase import FirebaseFarm, Gcloud, find_gcloud
+from ortrim.devices.farms.farm import FarmJob, FarmRun
+from ortrim.devices.farms.firebase import FirebaseFarm, Gcloud, find_gcloud
 from ortrim.errors import Diagnostic, ExitCode
 
 HEADERS: Final = frozenset({"Location", "Range"})

@@ -7,7 +7,7 @@ from typing import Final
 
 import pytest
 
-from ortrim.devices.firebase import find_gcloud
+from ortrim.devices.farms.firebase import find_gcloud
 
 pytestmark = pytest.mark.needs("gcloud")
 DOCUMENT: Final = Path(__file__).parents[2] / "docs" / "guides" / "devices.md"

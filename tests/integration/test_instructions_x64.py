@@ -2,7 +2,6 @@
 
 import json
 import os
-import sys
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -10,7 +9,6 @@ from platform import machine
 from typing import Final
 
 import pytest
-from builds import find_build
 from programs import compile_c
 from x64_instructions import (
     FOR_MACHINE,
@@ -22,12 +20,9 @@ from x64_instructions import (
     requests_of,
 )
 
+from native_builds import built
 from ortrim.base.command import run
-from ortrim.base.console import Console
 from ortrim.parity.runner import RunRequest
-from ortrim.pipeline.building import executor_for
-from ortrim.planning.planned import planned_for
-from ortrim.planning.request import Request
 
 COUNTING: Final = (
     pytest.mark.build,
@@ -74,14 +69,10 @@ def complaints(counted: Mapping[str, int], accepted: Mapping[str, int]) -> list[
 
 @pytest.fixture(scope="module")
 def demo(tmp_path_factory: pytest.TempPathFactory) -> tuple[Counter, RunRequest]:
-    folder, console = tmp_path_factory.mktemp("instructions"), Console(stdout=sys.stderr)
-    request = Request(spec=DEMO, target="linux-x64", output=folder / "output")
-    planned = planned_for(request, console)
-    (target,) = planned.plan.targets
-    with console.step("build") as step:
-        headers = executor_for(planned, target, request, step).run(target.job).headers
-    ((ours, _),) = requests_of(find_build(DEMO, console))
-    return make_counter(headers, folder), ours
+    folder = tmp_path_factory.mktemp("instructions")
+    build = built(DEMO, folder / "output")
+    ((ours, _),) = requests_of(build)
+    return make_counter(build.headers, folder), ours
 
 
 @pytest.fixture(scope="module")

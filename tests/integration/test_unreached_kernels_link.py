@@ -12,7 +12,7 @@ from kernel_tables import SOURCES
 from ortrim.base.command import run
 from ortrim.base.files import shipped_folder, write_if_changed
 from ortrim.base.scripts import packages_folder
-from ortrim.binaries.macho_symbols import defined_symbols
+from ortrim.binaries.macho.symbols import defined_symbols
 from ortrim.binaries.objects import archive_members, visible_symbols
 from ortrim.buildspec.targets import TARGETS
 from ortrim.compiling.executor import write_static_library

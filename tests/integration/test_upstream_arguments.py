@@ -12,7 +12,7 @@ import pytest
 from ortrim.base.command import Completed, run
 from ortrim.base.json import from_json
 from ortrim.base.scripts import ISOLATED_PYTHON, environment_with, packages_folder
-from ortrim.binaries.macho import read_macho
+from ortrim.binaries.macho.files import read_macho
 from ortrim.buildspec.buildspec import AndroidSpec, AppleSpec
 from ortrim.buildspec.targets import ABIS, CATALYST, TARGETS
 from ortrim.compiling.dead_kernels import KINDS

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from apple_slices import link_slice
 from ortrim.base.command import run
-from ortrim.binaries.macho import universal_file
+from ortrim.binaries.macho.files import universal_file
 
 RECORDED: Final = Path(__file__).parents[1] / "unit" / "binaries" / "data" / "apple"
 BUILD_VERSION = 0x32

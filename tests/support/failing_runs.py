@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from ortrim.devices.device import Outcome, ProgramDevice
-from ortrim.devices.farm import Farm, FarmJob
+from ortrim.devices.farms.farm import Farm, FarmJob
 from ortrim.errors import Diagnostic, ExitCode, VerifyError
 from ortrim.parity.runner import RunnerOutput, RunRequest
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from ortrim.base.command import run
-from ortrim.devices.farm import FarmJob, FarmRun, Tell
+from ortrim.devices.farms.farm import FarmJob, FarmRun, Tell
 from ortrim.devices.harness import HarnessApks, HarnessContent
 from ortrim.errors import Diagnostic, ToolError
 

@@ -11,7 +11,7 @@ from android_root import SUITE
 from ortrim.base.cache import cache_folder, publish_folder
 from ortrim.base.command import Completed, run
 from ortrim.base.files import shipped_folder
-from ortrim.devices.farm import FarmJob, FarmRun, Tell
+from ortrim.devices.farms.farm import FarmJob, FarmRun, Tell
 from ortrim.devices.harness import HarnessApks, HarnessContent
 from ortrim.devices.harness_projects import APK, TEST_APK, find_apks, make_harness
 from ortrim.errors import SourcesError

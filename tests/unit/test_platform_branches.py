@@ -137,7 +137,7 @@ def test_what_holds_on_any_platform_is_no_branch(tmp_path: Path, text: str) -> N
 
 
 NO_DEVICES: Final = {
-    "devices/aws_device_farm.py": "a service of AWS is called as its farm is",
+    "devices/farms/aws_device_farm.py": "a service of AWS is called as its farm is",
     "sources/archives.py": "a part of an address",
 }
 """Modules that compare with a word that is also a kind of device, each with its reason."""

@@ -10,7 +10,7 @@ from ortrim.base.files import sha256_of, storage_errors
 from ortrim.base.json import to_data
 from ortrim.binaries.android import NativeLibrary
 from ortrim.binaries.elf import machine_of, read_library, with_elf_type
-from ortrim.binaries.macho import MachImage, is_macho, read_macho
+from ortrim.binaries.macho.files import MachImage, is_macho, read_macho
 from ortrim.binaries.objects import archive_members, visible_symbols
 from ortrim.binaries.static_archives import AR_MAGIC
 from ortrim.binaries.xcframework import FRAMEWORK_SUFFIX as FRAMEWORK

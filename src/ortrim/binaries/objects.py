@@ -11,9 +11,9 @@ from elftools.elf.elffile import ELFFile
 from elftools.elf.relocation import RelocationSection
 from elftools.elf.sections import SymbolTableSection
 
-from ortrim.binaries import macho_symbols
 from ortrim.binaries.elf import read_bytes, with_elf_type
-from ortrim.binaries.macho import LC_SYMTAB, checked_header, diagnosed, is_thin, load_commands
+from ortrim.binaries.macho import symbols as macho_symbols
+from ortrim.binaries.macho.files import LC_SYMTAB, checked_header, diagnosed, is_thin, load_commands
 from ortrim.binaries.static_archives import members_of
 from ortrim.errors import BinaryError
 

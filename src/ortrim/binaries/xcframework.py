@@ -14,7 +14,7 @@ from pydantic import TypeAdapter
 
 from ortrim.base.archives import Bundle, inside, open_bundle
 from ortrim.base.files import sha256_of
-from ortrim.binaries.macho import MachFile, MachImage, is_binary, macho_of
+from ortrim.binaries.macho.files import MachFile, MachImage, is_binary, macho_of
 from ortrim.errors import BinaryError
 
 Plist = Mapping[str, Any]

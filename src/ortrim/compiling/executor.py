@@ -16,9 +16,9 @@ from ortrim.base.files import FULL_DISK, disk_full, require_space, storage_error
 from ortrim.binaries.apple import EXPORTS
 from ortrim.binaries.elf import read_library
 from ortrim.binaries.link_map import INTERNAL, read_link_map
-from ortrim.binaries.macho import read_macho
-from ortrim.binaries.macho_dead_code import without_dead_code
-from ortrim.binaries.macho_objects import needed_objects, with_own_names
+from ortrim.binaries.macho.dead_code import without_dead_code
+from ortrim.binaries.macho.files import read_macho
+from ortrim.binaries.macho.objects import needed_objects, with_own_names
 from ortrim.binaries.objects import archive_members, hide_symbols
 from ortrim.compiling import workspace
 from ortrim.compiling.compiler_cache import CompilerCache, compiler_cache

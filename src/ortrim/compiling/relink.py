@@ -16,7 +16,7 @@ from ortrim.base.command import run
 from ortrim.base.files import sha256_of, storage_errors, write_if_changed
 from ortrim.base.json import first_fault, from_json
 from ortrim.binaries.link_map import read_link_map
-from ortrim.binaries.macho_symbols import DefinedSymbol, defined_symbols, yield_to_others
+from ortrim.binaries.macho.symbols import DefinedSymbol, defined_symbols, yield_to_others
 from ortrim.binaries.objects import own_references, read_object
 from ortrim.compiling import dead_kernels
 from ortrim.compiling.mechanisms import MESSAGES, Mechanisms, avx512_assignments

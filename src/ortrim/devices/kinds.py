@@ -22,7 +22,7 @@ from ortrim.errors import Diagnostic, UsageError, VerifyError
 if TYPE_CHECKING:
     from ortrim.compiling.plan import BuildJob
     from ortrim.devices.device import Device, ProgramDevice
-    from ortrim.devices.farm import Farm
+    from ortrim.devices.farms.farm import Farm
 
 Announce = Callable[[str], None]
 FARM_RESULTS: Final = "farms"
@@ -527,14 +527,14 @@ def _list_phones(rules_of: RulesOf) -> Iterator[ListedDevice]:
 
 def _firebase() -> "tuple[Callable[[], Farm], Callable[[], str]]":
     """Return what opens Test Lab, and what finds its program."""
-    from ortrim.devices import firebase
+    from ortrim.devices.farms import firebase
 
     return lambda: firebase.FirebaseFarm(gcloud=firebase.find_gcloud()), firebase.found
 
 
 def _device_farm() -> "tuple[Callable[[], Farm], Callable[[], str]]":
     """Return what opens AWS Device Farm, and what finds its library."""
-    from ortrim.devices import aws_device_farm
+    from ortrim.devices.farms import aws_device_farm
 
     return aws_device_farm.DeviceFarm, aws_device_farm.found_boto3
 
@@ -545,7 +545,7 @@ def _farm(name: str, form: str, tool: str, reach: "Callable[[], tuple[Callable[[
     def opened(named: DeviceName, to: Opening) -> "Device":
         """As for a phone, nothing is asked of the farm yet."""
         from ortrim.devices.device import device_folder
-        from ortrim.devices.farm import FarmDevice
+        from ortrim.devices.farms.farm import FarmDevice
         from ortrim.devices.harness_projects import HARNESS, job_apks
 
         job = to.job

@@ -23,7 +23,8 @@ from ortrim.base.tools import (
     require,
 )
 from ortrim.compiling.container_engines import ENGINES, ContainerEngine, probe
-from ortrim.devices import adb, aws_device_farm, firebase, ssh
+from ortrim.devices import adb, ssh
+from ortrim.devices.farms import aws_device_farm, firebase
 from ortrim.errors import Diagnostic, StorageError
 from ortrim.platforms.android.jni import find_jdk
 from ortrim.platforms.android.ndk import installed_ndk

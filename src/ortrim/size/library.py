@@ -20,7 +20,7 @@ from ortrim.binaries.link_map import (
     require_match,
     source_file,
 )
-from ortrim.binaries.macho import diagnosed, is_macho, is_thin, read_apple_library, unwritten_bytes
+from ortrim.binaries.macho.files import diagnosed, is_macho, is_thin, read_apple_library, unwritten_bytes
 from ortrim.compiling.translation_units import UnitIndex
 from ortrim.size import accounting
 

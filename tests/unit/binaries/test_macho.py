@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from apple_samples import archive, device_library, load_command, sample, with_build
 from apple_slices import TRIPLES, install_name, recorded
-from ortrim.binaries import macho
+from ortrim.binaries.macho import files as macho
 from ortrim.errors import BinaryError, ExitCode
 from refusing import refused
 

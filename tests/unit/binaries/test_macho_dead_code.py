@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from apple_samples import load_command, sample
-from ortrim.binaries.macho import macho_of
-from ortrim.binaries.macho_atoms import COMPACT, FRAMES, MachObject, Section, read_object
-from ortrim.binaries.macho_dead_code import without_dead_code
+from ortrim.binaries.macho.atoms import COMPACT, FRAMES, MachObject, Section, read_object
+from ortrim.binaries.macho.dead_code import without_dead_code
+from ortrim.binaries.macho.files import macho_of
 from ortrim.binaries.objects import object_symbols
 from ortrim.errors import BinaryError
 from refusing import refused

@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from apple_slices import TRIPLES, is_truly_signed, recorded
-from ortrim.binaries.macho import MachKind, MachSignature, macho_of
-from ortrim.binaries.macho_exports import WEAK as WEAK_CLASS
-from ortrim.binaries.macho_exports import WEAK_FLAGS, exports_trie, taken_apart
+from ortrim.binaries.macho.exports import WEAK as WEAK_CLASS
+from ortrim.binaries.macho.exports import WEAK_FLAGS, exports_trie, taken_apart
+from ortrim.binaries.macho.files import MachKind, MachSignature, macho_of
 from ortrim.errors import BinaryError
 from refusing import refused
 

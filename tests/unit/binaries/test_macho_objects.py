@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from apple_samples import archive, load_command, sample
-from ortrim.binaries.macho import macho_of
-from ortrim.binaries.macho_objects import needed_objects, with_own_names
+from ortrim.binaries.macho.files import macho_of
+from ortrim.binaries.macho.objects import needed_objects, with_own_names
 from ortrim.binaries.objects import object_symbols
 from ortrim.errors import BinaryError
 from refusing import refused

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from apple_slices import is_truly_signed, recorded
-from ortrim.binaries.macho import MachImage, MachSignature, load_commands, macho_of
-from ortrim.binaries.macho_exports import SIGNATURE_MAGIC, with_digests
-from ortrim.binaries.macho_simulator import for_simulator, make_simulators, unhashed_signature
+from ortrim.binaries.macho.exports import SIGNATURE_MAGIC, with_digests
+from ortrim.binaries.macho.files import MachImage, MachSignature, load_commands, macho_of
+from ortrim.binaries.macho.simulator import for_simulator, make_simulators, unhashed_signature
 from ortrim.errors import BinaryError
 from ortrim.platforms.apple import loading
 from refusing import refused

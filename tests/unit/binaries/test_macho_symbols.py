@@ -4,7 +4,7 @@ import struct
 from pathlib import Path
 
 from apple_slices import recorded
-from ortrim.binaries.macho_symbols import defined_symbols, own_references, yield_to_others
+from ortrim.binaries.macho.symbols import defined_symbols, own_references, yield_to_others
 
 EMPTY = struct.pack("<4s7I", b"\xcf\xfa\xed\xfe", 0x01000007, 3, 1, 0, 0, 0, 0)
 """The least object without a table of symbols, such as clang makes of a source without code or data for x86-64."""

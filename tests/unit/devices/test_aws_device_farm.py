@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ortrim.base.command import run
-from ortrim.devices.aws_device_farm import console_url, failure, overdue, refusal, require_verdict, specification
-from ortrim.devices.farm import FarmStage, Overdue, Transient
+from ortrim.devices.farms.aws_device_farm import console_url, failure, overdue, refusal, require_verdict, specification
+from ortrim.devices.farms.farm import FarmStage, Overdue, Transient
 from ortrim.errors import Diagnostic, ExitCode, VerifyError
 from refusing import refused
 

@@ -12,7 +12,7 @@ from device_samples import GOOD, REPORT, sample_request
 from failing_runs import error_of, output_of
 from harness_farm import DEVICE, PHONE, URL, FakeFarm, Work, carry_out, write_results
 from ortrim.devices.device import Outcome
-from ortrim.devices.farm import INSTALL_SECONDS, FarmDevice
+from ortrim.devices.farms.farm import INSTALL_SECONDS, FarmDevice
 from ortrim.devices.harness import MOST_SECONDS, HarnessContent
 from ortrim.errors import NetworkError, VerifyError
 from ortrim.parity.runner import RunRequest

@@ -5,7 +5,7 @@ import pytest
 
 from device_farm_service import zipped
 from ortrim.base.command import stopped_by
-from ortrim.devices.farm import (
+from ortrim.devices.farms.farm import (
     FarmStage,
     Seen,
     Transient,

@@ -8,7 +8,7 @@ import requests
 
 from loopback_service import LOST, Asked, LoopbackService, Reply
 from ortrim.base.http import TransportError, same_origin
-from ortrim.devices.farm import (
+from ortrim.devices.farms.farm import (
     Upload,
     fetch_file,
     keep_addresses_out_of_logs,

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ortrim.devices.firebase import FirebaseDevice, named_device
+from ortrim.devices.farms.firebase import FirebaseDevice, named_device
 from ortrim.errors import ExitCode, VerifyError
 from refusing import refused
 

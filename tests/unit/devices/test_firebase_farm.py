@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from harness_log import encode
 from ortrim.base.command import Completed
-from ortrim.devices.farm import FarmJob
-from ortrim.devices.firebase import FirebaseFarm, Gcloud, gcloud_error, said
+from ortrim.devices.farms.farm import FarmJob
+from ortrim.devices.farms.firebase import FirebaseFarm, Gcloud, gcloud_error, said
 from ortrim.errors import Diagnostic, ExitCode, NetworkError, StorageError, ToolError, VerifyError
 from recorded_gcloud import recorded
 

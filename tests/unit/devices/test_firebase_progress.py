@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from ortrim.devices.farm import FarmJob
-from ortrim.devices.firebase import MatrixProgress, time_limit
+from ortrim.devices.farms.farm import FarmJob
+from ortrim.devices.farms.firebase import MatrixProgress, time_limit
 from ortrim.errors import NetworkError, VerifyError
 from recorded_gcloud import recorded
 from refusing import refused

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ortrim.base.command import Completed
-from ortrim.devices.firebase import verdict
+from ortrim.devices.farms.firebase import verdict
 from ortrim.errors import Diagnostic, ExitCode
 from recorded_gcloud import recorded
 from refusing import refused

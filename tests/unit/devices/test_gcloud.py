@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from ortrim.devices.firebase import SETTINGS, Gcloud, find_gcloud, without_secrets
+from ortrim.devices.farms.firebase import SETTINGS, Gcloud, find_gcloud, without_secrets
 from ortrim.errors import ExitCode, ToolError
 from refusing import refused
 

@@ -20,7 +20,7 @@ from apple_samples import (
     zipped,
 )
 from ortrim.analysis.inspect import inspect_file
-from ortrim.binaries.macho import universal_file
+from ortrim.binaries.macho.files import universal_file
 from ortrim.cli.tasks.inspect import inspected_table
 from ortrim.errors import BinaryError, Diagnostic, ExitCode, ModelError, StorageError
 from refusing import refused

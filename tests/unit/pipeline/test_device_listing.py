@@ -9,9 +9,10 @@ from fake_xcrun import FakeXcrun, says
 from ortrim.base.json import to_data
 from ortrim.base.tools import EMULATIONS, Emulation, InstalledTool, Tool
 from ortrim.buildspec.targets import TARGETS
-from ortrim.devices import adb, firebase, host, kinds, simctl
+from ortrim.devices import adb, host, kinds, simctl
 from ortrim.devices.adb import AdbListing
-from ortrim.devices.firebase import Gcloud
+from ortrim.devices.farms import firebase
+from ortrim.devices.farms.firebase import Gcloud
 from ortrim.devices.host import mac_host
 from ortrim.devices.kinds import ListedDevice, fetch_machines
 from ortrim.errors import ToolError

@@ -10,7 +10,8 @@ import pytest
 
 from ortrim.buildspec.buildspec import TargetSpec
 from ortrim.buildspec.targets import CPUS, TARGETS, Target
-from ortrim.devices import adb, firebase, kinds
+from ortrim.devices import adb, kinds
+from ortrim.devices.farms import firebase
 from ortrim.devices.kinds import DeviceName
 from ortrim.devices.ssh import SshClient
 from ortrim.errors import Diagnostic, ExitCode, ToolError, UsageError, VerifyError

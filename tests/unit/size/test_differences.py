@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ortrim.binaries.macho import unwritten_bytes
+from ortrim.binaries.macho.files import unwritten_bytes
 from ortrim.errors import BinaryError
 from ortrim.size.library import differences, differs_in_what_was_not_written
 from refusing import refused

@@ -9,7 +9,7 @@ import pytest
 
 from device_samples import HEAD, REPORT
 from harness_farm import URL, FakeFarm, carry_out
-from ortrim.devices.farm import FarmDevice
+from ortrim.devices.farms.farm import FarmDevice
 from ortrim.devices.harness import HarnessContent
 from ortrim.devices.kinds import DeviceName
 from ortrim.errors import VerifyError

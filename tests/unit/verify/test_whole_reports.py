@@ -24,7 +24,7 @@ from ortrim.base.json import to_json
 from ortrim.buildspec.buildspec import Budgets
 from ortrim.devices.device import Device
 from ortrim.devices.devicectl import open_phone
-from ortrim.devices.farm import FarmDevice
+from ortrim.devices.farms.farm import FarmDevice
 from ortrim.devices.harness import HarnessContent, PhoneApp
 from ortrim.devices.host import Host
 from ortrim.devices.kinds import DeviceName

@@ -9,7 +9,7 @@ from typing import Final, Literal
 
 from ortrim.base.checksums import FileEntry
 from ortrim.binaries.apple import ApplePlatform, AppleVariant, Slice, slice_of, slices_of
-from ortrim.binaries.macho import MachFile, MachKind, macho_of, universal_file
+from ortrim.binaries.macho.files import MachFile, MachKind, macho_of, universal_file
 from ortrim.binaries.xcframework import Category, categories, used_categories
 from ortrim.compiling.plan import AppleBuild, PlannedModel
 from ortrim.errors import PackageError

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from ortrim.base.console import counted
 from ortrim.binaries.apple import Slice
-from ortrim.binaries.macho import MachBuild, MachImage, MachKind
+from ortrim.binaries.macho.files import MachBuild, MachImage, MachKind
 from ortrim.binaries.xcframework import FrameworkFacts, SliceFacts, XcframeworkFacts, used_categories
 from ortrim.parity.measurements import Gate
 from ortrim.platforms.apple import loading

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from itertools import combinations, pairwise
 from typing import Final
 
-from ortrim.binaries.macho import PAGE_BYTES, MachImage, MachKind
-from ortrim.binaries.macho_layout import LINKEDIT, MachSegment
+from ortrim.binaries.macho.files import PAGE_BYTES, MachImage, MachKind
+from ortrim.binaries.macho.layout import LINKEDIT, MachSegment
 from ortrim.verify.gates import some
 
 TEXT: Final = "__TEXT"

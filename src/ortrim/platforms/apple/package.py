@@ -13,7 +13,7 @@ from ortrim.base.cache import publish_folder
 from ortrim.base.checksums import FileEntry
 from ortrim.base.files import sha256_of
 from ortrim.binaries.apple import ApplePlatform, AppleVariant
-from ortrim.binaries.macho import read_apple_library
+from ortrim.binaries.macho.files import read_apple_library
 from ortrim.binaries.xcframework import read_xcframework
 from ortrim.compiling.plan import JobResult
 from ortrim.errors import StorageError

@@ -165,7 +165,7 @@ class Apple(Platform):
     def finish(self, job: BuildJob, paths: JobPaths) -> None:
         """Leave a cross-built library the names that upstream has it export: zig's linker adds others."""
         if is_cross_built(job):
-            from ortrim.binaries.macho_exports import take_apart  # noqa: PLC0415 - see `Platform`
+            from ortrim.binaries.macho.exports import take_apart  # noqa: PLC0415 - see `Platform`
 
             last = LINKED_ANEW if job.is_linked_anew else arguments.LINKED
             linked, library, symbols = (paths.build / name for name in (last, arguments.LIBRARY, arguments.SYMBOLS))
@@ -176,7 +176,7 @@ class Apple(Platform):
         simulated = is_simulated(job.target) and job.target.architecture is PHONE.architecture
         if not (simulated and is_cross_built(job) and job.linkage == "shared"):
             return None
-        from ortrim.binaries.macho_simulator import make_simulators  # noqa: PLC0415 - see `Platform`
+        from ortrim.binaries.macho.simulator import make_simulators  # noqa: PLC0415 - see `Platform`
 
         minimum = arguments.apple_build(job).deployment_target
         toolchain = zig_apple_toolchain(PHONE, minimum, job.toolchain.version)
@@ -330,7 +330,7 @@ def mac_baseline(version: str, requirements: str | None, architecture: Architect
         library = None
     if library is None:
         return Baseline(library=None, name=f"none: no official wheel of {version} for macOS is pinned"), NO_SIZE
-    from ortrim.binaries.macho import architecture_size  # noqa: PLC0415 - see `Platform`
+    from ortrim.binaries.macho.files import architecture_size  # noqa: PLC0415 - see `Platform`
 
     name = f"onnxruntime {version} (official wheel for macOS, its size alone)"
     return Baseline(library=None, name=name), architecture_size(library, APPLE_ARCHITECTURES[architecture])

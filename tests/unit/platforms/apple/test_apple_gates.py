@@ -30,7 +30,7 @@ from apple_samples import (
     zipped,
 )
 from ortrim.binaries.apple import ApplePlatform, AppleVariant, Slice
-from ortrim.binaries.macho import MachBuild, MachImage, MachNeed, universal_file
+from ortrim.binaries.macho.files import MachBuild, MachImage, MachNeed, universal_file
 from ortrim.binaries.xcframework import SliceFacts, XcframeworkFacts, read_xcframework
 from ortrim.errors import BinaryError, DiagnosticGroup, ExitCode
 from ortrim.parity.measurements import Gate, Verdict

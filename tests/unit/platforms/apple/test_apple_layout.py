@@ -20,7 +20,7 @@ from apple_packages import TARGETS, apple_inputs, unzipped
 from apple_slices import recorded
 from ortrim.base.checksums import check_sums
 from ortrim.base.json import from_json
-from ortrim.binaries.macho import read_macho
+from ortrim.binaries.macho.files import read_macho
 from ortrim.buildspec.buildspec import AppleSpec
 from ortrim.errors import BinaryError, Diagnostic, ExitCode, PackageError, StorageError
 from ortrim.platforms.apple.arguments import zig_apple_toolchain

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from apple_slices import recorded
-from ortrim.binaries.macho import read_macho
+from ortrim.binaries.macho.files import read_macho
 from ortrim.buildspec.targets import TARGETS
 from ortrim.compiling.plan import BuildJob
 from ortrim.compiling.workspace import JobPaths

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from apple_samples import device_library, sample
-from ortrim.binaries.macho import MachImage, macho_of
-from ortrim.binaries.macho_layout import MachLayout
+from ortrim.binaries.macho.files import MachImage, macho_of
+from ortrim.binaries.macho.layout import MachLayout
 from ortrim.platforms.apple import loading
 
 (PHONE,) = macho_of(device_library(), "device").images

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from apple_samples import sample
-from ortrim.binaries.macho import universal_file
+from ortrim.binaries.macho.files import universal_file
 from ortrim.buildspec.targets import TARGETS, Architecture
 from ortrim.errors import BinaryError, ExitCode, ToolError
 from ortrim.models import full_runtime

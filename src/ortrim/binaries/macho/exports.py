@@ -20,7 +20,7 @@ from typing import Final, NamedTuple
 import lief
 
 from ortrim.base.files import storage_errors
-from ortrim.binaries.macho import (
+from ortrim.binaries.macho.files import (
     LC_DYSYMTAB,
     LC_SYMTAB,
     PROCESSORS,

@@ -17,7 +17,7 @@ import lief
 
 from ortrim.binaries import elf
 from ortrim.binaries.elf import ComponentSize, LibraryFacts, LibrarySize, read_bytes
-from ortrim.binaries.macho_layout import LINKEDIT, MachLayout, MachSegment, read_layout, read_segments
+from ortrim.binaries.macho.layout import LINKEDIT, MachLayout, MachSegment, read_layout, read_segments
 from ortrim.binaries.static_archives import AR_MAGIC, members_of
 from ortrim.errors import BinaryError
 

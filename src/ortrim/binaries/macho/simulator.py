@@ -10,8 +10,8 @@ from typing import Final
 from uuid import UUID, uuid5
 
 from ortrim.base.files import storage_errors
-from ortrim.binaries.macho import checked_header, diagnosed, load_commands
-from ortrim.binaries.macho_exports import DIRECTORY_MAGIC, LC_CODE_SIGNATURE, SHA256, SIGNATURE_MAGIC, with_digests
+from ortrim.binaries.macho.exports import DIRECTORY_MAGIC, LC_CODE_SIGNATURE, SHA256, SIGNATURE_MAGIC, with_digests
+from ortrim.binaries.macho.files import checked_header, diagnosed, load_commands
 
 LC_SEGMENT_64, LC_UUID, LC_ENCRYPTION_INFO_64, LC_BUILD_VERSION = 0x19, 0x1B, 0x2C, 0x32
 PHONE, SIMULATOR = 2, 7

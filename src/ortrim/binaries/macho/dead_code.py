@@ -10,8 +10,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Final
 
-from ortrim.binaries.macho import LC_DYSYMTAB, LC_SYMTAB, diagnosed
-from ortrim.binaries.macho_atoms import (
+from ortrim.binaries.macho.atoms import (
     EXTERN,
     FRAMES,
     HEADER_BYTES,
@@ -29,8 +28,9 @@ from ortrim.binaries.macho_atoms import (
     Symbol,
     read_object,
 )
-from ortrim.binaries.macho_folding import CODE, Place, Target, twins
-from ortrim.binaries.macho_objects import PRIVATE_EXTERN, require_defined
+from ortrim.binaries.macho.files import LC_DYSYMTAB, LC_SYMTAB, diagnosed
+from ortrim.binaries.macho.folding import CODE, Place, Target, twins
+from ortrim.binaries.macho.objects import PRIVATE_EXTERN, require_defined
 
 SYMTAB, DYSYMTAB = struct.Struct("<6I"), struct.Struct("<20I")
 ALIGNMENT, ALL_RIGHTS = 8, 7

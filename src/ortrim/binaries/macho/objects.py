@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable, Sequence
 from itertools import chain
 from typing import Final
 
-from ortrim.binaries.macho import LC_SYMTAB, checked_header, diagnosed, load_commands
+from ortrim.binaries.macho.files import LC_SYMTAB, checked_header, diagnosed, load_commands
 from ortrim.binaries.objects import object_symbols
 from ortrim.errors import BinaryError
 

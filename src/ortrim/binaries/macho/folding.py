@@ -12,7 +12,7 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
-from ortrim.binaries.macho_atoms import (
+from ortrim.binaries.macho.atoms import (
     COMPACT,
     DIVISIBLE,
     FRAMES,

@@ -15,7 +15,7 @@ from functools import cached_property
 from itertools import accumulate, pairwise
 from typing import Final, NamedTuple
 
-from ortrim.binaries.macho import LC_DYSYMTAB, LC_SYMTAB, checked_header, load_commands
+from ortrim.binaries.macho.files import LC_DYSYMTAB, LC_SYMTAB, checked_header, load_commands
 
 LC_SEGMENT_64: Final = 0x19
 LEFT_OUT: Final = frozenset({0x29, 0x2E})

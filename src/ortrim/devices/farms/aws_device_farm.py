@@ -22,8 +22,9 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 from ortrim.base.command import termination_raises
 from ortrim.base.files import storage_errors, write_atomically
 from ortrim.base.http import TIMEOUT_SECONDS, TransportError
-from ortrim.devices import farm, kinds
-from ortrim.devices.farm import FarmJob, FarmRun, FarmStage, FarmTimeouts, Overdue, Seen, Tell, Transient
+from ortrim.devices import kinds
+from ortrim.devices.farms import farm
+from ortrim.devices.farms.farm import FarmJob, FarmRun, FarmStage, FarmTimeouts, Overdue, Seen, Tell, Transient
 from ortrim.errors import Diagnostic, NetworkError, ToolError, VerifyError
 
 if TYPE_CHECKING:

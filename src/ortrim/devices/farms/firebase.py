@@ -20,8 +20,9 @@ from typing import Final
 from ortrim.base.command import Completed, termination_raises, watch
 from ortrim.base.files import storage_errors, write_atomically
 from ortrim.base.tools import MOST_PRINTED_BYTES, Cause, Program, Tool, diagnose, require
-from ortrim.devices import farm, kinds
-from ortrim.devices.farm import FarmJob, FarmRun, Tell
+from ortrim.devices import kinds
+from ortrim.devices.farms import farm
+from ortrim.devices.farms.farm import FarmJob, FarmRun, Tell
 from ortrim.devices.harness import crash
 from ortrim.devices.remote import copy_files
 from ortrim.errors import Diagnostic, NetworkError, StorageError, ToolError, VerifyError

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from ortrim.binaries.elf import read_bytes
-from ortrim.binaries.macho import LC_SYMTAB, checked_header, diagnosed, load_commands
+from ortrim.binaries.macho.files import LC_SYMTAB, checked_header, diagnosed, load_commands
 from ortrim.binaries.static_archives import members_of
 
 SEGMENT: Final = 0x19

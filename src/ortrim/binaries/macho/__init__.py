@@ -1,0 +1,1 @@
+"""Mach-O: libraries, objects and frameworks of Apple's systems, read and edited."""

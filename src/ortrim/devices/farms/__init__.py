@@ -1,0 +1,1 @@
+"""Device farms: phones of others, rented for one job."""

@@ -195,7 +195,7 @@ KEPT_BLOCKS: Final = "kept_blocks.cc"
 ROOM_ARENA: Final = "room_arena.h"
 ARENA: Final = {
     f"{CORE}/core/framework/bfc_arena.h": (
-        "class BFCArena : public IAllocator {", "void* Alloc(size_t size) override;", "void Free(void* p) override;",
+        "class BFCArena : public ", "void* Alloc(size_t size) override;", "void Free(void* p) override;",
     ),
     f"{CORE}/core/framework/allocator_utils.cc": ("std::make_unique<BFCArena>(std::move(device_allocator),",),
 }  # fmt: skip

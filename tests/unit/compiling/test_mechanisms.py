@@ -286,8 +286,13 @@ def test_names_add_to_inference() -> None:
     assert "Run" not in refused(mechanisms.api_table(SOURCE, ("inference", "CreateIoBinding"), providers=False))
 
 
-def test_all_refuses_nothing() -> None:
+def test_all_refuses_nothing_that_a_program_could_call() -> None:
+    """A minimal build makes no graph, device or plugin's node, so that nobody has one to ask about."""
     assert refused(mechanisms.api_table(SOURCE, "all", providers=False)) == []
+    asked = ["Graph_GetName", "Node_GetId", "GetEpApi", "EpDevice_EpName", "CreateExternalInitializerInfo"]
+    entries = "".join(f"    &OrtApis::{name},\n" for name in [*asked, "GetCompileApi", "ReleaseGraph", "GetEpDevices"])
+    newer = SOURCE.replace("    // End of Version 1\n", entries)
+    assert refused(mechanisms.api_table(newer, "all", providers=False)) == asked
 
 
 def test_a_library_with_providers_can_be_told_of_them() -> None:

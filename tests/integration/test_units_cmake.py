@@ -333,6 +333,15 @@ def test_a_source_that_is_optimised_further_goes_without_the_header(tmp_path: Pa
             assert "layer_norm_impl.cc" not in marked(selective)
 
 
+def test_headers_that_are_written_again_as_they_were_are_the_same(tmp_path: Path) -> None:
+    """As ONNX's generator writes them when another interpreter of Python builds on the tree."""
+    with lay_out(tmp_path) as toy, toy.selective(EVERYTHING) as selective:
+        assert selective.compile_all().code == 0, toy.log()
+        for header in (tmp_path / "sources").rglob("*.h"):
+            header.touch()
+        assert selective.compile_all().code == 0, toy.log()
+
+
 def test_the_compiler_cache_leaves_the_library_as_it_is(tmp_path: Path) -> None:
     """Which folders stand in a source's `__FILE__` does not depend on how the cache writes them."""
     with lay_out(tmp_path / "a folder of mine") as plain, plain.selective(EVERYTHING) as selective:

@@ -308,6 +308,10 @@ class TargetSpec:
         return TARGETS[self.id]
 
 
+AlsoPackaged = Literal["wheel"]
+"""What can be made beside the packages that targets have of their own."""
+
+
 @dataclass(frozen=True, kw_only=True, config=problems.CONFIG)
 class RuntimeSpec:
     """Which ONNX Runtime to build and where its sources come from."""
@@ -339,6 +343,8 @@ class BuildSpec:
     """Compile with C++ exceptions: errors become a status instead of an abort, for a larger library."""
     linkage: Literal["shared", "static"] = "shared"
     """How applications link the runtime, for every target that does not say it itself."""
+    packages: tuple[AlsoPackaged, ...] = ()
+    """What is made beside the packages of targets: `wheel`, for Python, of each Linux target that links `shared`."""
     android: AndroidSpec = Field(default_factory=AndroidSpec)
     """Choices for every Android target."""
     apple: AppleSpec = Field(default_factory=AppleSpec)

@@ -38,7 +38,7 @@ OPTIONS: Final = (
 
 GROUPS: Final[Mapping[str, tuple[str, ...]]] = {
     "What": ("model", "app", "spec", "target", "profile", "ort-version", "case", "data", "dim", "given", "only"),
-    "Where to": ("output", "github", "json", "plan-only"),
+    "Where to": ("output", "package", "github", "json", "plan-only"),
     "Verify": ("device", "cores", "least-memory", "trace", "training-run"),
     "Compile": ("jobs", "executor", "engine", "mount", "engine-flag", "ndk", "bundle", "verify-cache"),
     "GitHub": ("repo", "ref", "workflow", "token-file"),

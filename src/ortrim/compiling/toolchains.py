@@ -57,7 +57,7 @@ precompile() {{
     before=
     case "$argument" in -isystem) before=$argument ;; esac
   done
-  {command} {maps} "$@" -fpch-instantiate-templates -x c++-header \
+  {command} {maps} "$@" -Xclang -fno-pch-timestamp -fpch-instantiate-templates -x c++-header \
 "$ORTRIM_PRECOMPILED_HEADERS/${{kind%%-*}}.h" -o "$header.$$" && mv "$header.$$" "$header"
 }}
 kind=
@@ -93,6 +93,8 @@ def compiler_wrapper(
 
     A clang that `precompiles` reads marked sources with a header of `$ORTRIM_PRECOMPILED_HEADERS` in front, which the
     first of each mark compiles: clang takes a header only for sources of the same target, optimisation and threads.
+    When its files were written does not count, as a tree's never change: ONNX's generator writes some of them again
+    when another interpreter of Python builds on the tree.
     Preprocessing (`-E`) goes without, so that the compiler cache sees the whole text.
     """
     cases = "".join(f'    {old}) set -- "$@" {new} ;;\n' for old, new in rewrites)

@@ -62,11 +62,11 @@ class HandedInput:
 
 
 def remote_payload(plan: BuildPlan, targets: tuple[PlannedTarget, ...]) -> BuildPlan:
-    """Return the plan of `targets` alone, without names and digests of models, assemblies and budgets."""
+    """Return the plan of `targets` alone, without names and digests of models, packages and budgets."""
     for target in targets:
         _require_possible(target)
     bare = tuple(replace(each, budgets=Budgets()) for each in targets)
-    return replace(plan, models=(), nchwc_models=(), assemblies=(), targets=bare)
+    return replace(plan, models=(), nchwc_models=(), assemblies=(), packages=(), targets=bare)
 
 
 def _require_possible(target: PlannedTarget) -> None:
@@ -109,6 +109,7 @@ def _bare(given: PlanInput, plan: BuildPlan) -> PlanInput:
         budgets=Budgets(),
         session=SessionSpec(),
         models=(NO_MODEL,),
+        packages=(),
         targets=tuple(replace(target, budgets=None) for target in given.spec.targets if target.id in wanted),
     )
     return PlanInput(

@@ -131,6 +131,7 @@ def make_plan(
             _target(spec, target, with_arguments(job), runner_sha256) for target, job in zip(targets, jobs, strict=True)
         ),
         assemblies=_assemblies(spec, targets, jobs),
+        packages=spec.packages,
     )
 
 

@@ -19,7 +19,7 @@ from ortrim.base.files import PACKAGE, shipped_folder, storage_errors, write_ato
 from ortrim.base.json import read_json, to_canonical_json, to_data, to_json
 from ortrim.base.tools import X64_USER, require
 from ortrim.buildspec.build_options import ProfileName
-from ortrim.buildspec.buildspec import BuildSpec, LoadedSpec, TargetSpec
+from ortrim.buildspec.buildspec import AlsoPackaged, BuildSpec, LoadedSpec, TargetSpec
 from ortrim.buildspec.load import load_spec
 from ortrim.buildspec.problems import VERSION, Sha256, nearest
 from ortrim.buildspec.targets import TARGETS, Target
@@ -45,6 +45,7 @@ class Request(Compilation):
     spec: Path
     target: str | None = None
     profile: ProfileName | None = None
+    packages: tuple[AlsoPackaged, ...] = ()
     version: str | None = None
     jobs: int | None = None
     output: Path = Path("artifacts")
@@ -62,7 +63,8 @@ def load(request: Request) -> LoadedSpec:
         raise UsageError("bad-option", f"{request.version[:100]!r} is no version", where="--version", hint=hint)
     spec = load_spec(request.spec, target_problems)
     runtime = replace(spec.onnxruntime, version=exact_version(request.version or spec.onnxruntime.version))
-    return replace(spec, profile=request.profile or spec.profile, onnxruntime=runtime)
+    packages = request.packages or spec.packages
+    return replace(spec, profile=request.profile or spec.profile, packages=packages, onnxruntime=runtime)
 
 
 def require_known(code: str, option: str, names: Sequence[str], known: Sequence[str]) -> None:

@@ -3,6 +3,8 @@
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 
+from ortrim.buildspec.targets import TARGETS
+from ortrim.compiling.upstream_arguments import optional_sources
 from ortrim.errors import ModelError
 from ortrim.models.models import ModelFacts
 from ortrim.models.onnx_files import check_limits, facts_of, read_onnx, unsupported
@@ -23,12 +25,13 @@ def chosen_version(
     with what stands in the way of each.
     """
     proved = proofs()
+    optional = optional_sources((TARGETS[target], ()) for target in targets)
     obstacles: dict[str, str] = {}
     for version in sorted(proved, key=lambda each: each != last):
         why = _unread(version, models)
         if not why and version not in {last, default_version()}:
             unproved = [target for target in targets if target not in proved[version].targets]
-            absent = "" if unproved else why_absent(runtime_pins(version))
+            absent = "" if unproved else why_absent(runtime_pins(version), optional)
             why = f"not proved for {', '.join(unproved)}" if unproved else absent and f"not to be had: {absent}"
         if not why:
             kept = ", as in the last build" if version == last else ""

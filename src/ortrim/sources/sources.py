@@ -375,12 +375,15 @@ def fetch_sources(
     return _first_that_works(choices, notes if kind == "auto" else (), announce)
 
 
-def why_absent(runtime: RuntimePins) -> str:
-    """Return why the sources of a version cannot be had here, empty if they can, as far as one question tells."""
+def why_absent(runtime: RuntimePins, optional: frozenset[str]) -> str:
+    """Return why the sources of a version cannot be had here, empty if they can, as far as one question tells.
+
+    `optional` is as `fetch_sources` has it.
+    """
     if (bundle := site_bundle()) is not None:
         return "" if bundle.manifest.version == runtime.version else "the bundle is for another version"
     try:
-        choices, _ = choices_of(runtime, "auto", None)
+        choices, _ = choices_of(runtime, "auto", None, optional)
     except SourcesError as error:
         return error.what
     if any(choice.folder.is_dir() or choice.kind == "debian" for choice in choices):

@@ -112,7 +112,7 @@ class Identity:
 class VerifyReport(Identity):
     """All that was measured of one target: the content of `report.json`.
 
-    `artifacts` are the package, then its library and the companions of that; `parity_reference` names the runtime
+    `artifacts` are the package, its library, the companions of that and the wheel; `parity_reference` names the runtime
     whose outputs ours are compared with.
     `damaged_cache` says what in the cache was not what had been written there, and was made anew.
     `comparisons` and `gates` are the library's and the package's; each device has its own comparisons of the models.

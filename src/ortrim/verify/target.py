@@ -103,7 +103,8 @@ class Delivery:
     """What is verified: the package's archive, its library, and what was read from both.
 
     `gates` are the properties that it must have; `sizes` are lines of the report that tell more of its size;
-    `companions` are the libraries in the package that its library needs, as `RunRequest` has them.
+    `companions` are the libraries in the package that its library needs, as `RunRequest` has them; `wheel` is what was
+    made of the same for Python.
     """
 
     archive: Path
@@ -113,6 +114,7 @@ class Delivery:
     size: LibrarySize
     sizes: tuple[Comparison, ...] = ()
     companions: tuple[Path, ...] = ()
+    wheel: Path | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -533,7 +535,8 @@ def verify_target(
     error. `on_progress` gets how many runs are done, of about how many.
     """
     delivery = task.delivery
-    artifacts = tuple(map(_artifact, (delivery.archive, delivery.library, *delivery.companions)))
+    wheels = () if delivery.wheel is None else (delivery.wheel,)
+    artifacts = tuple(map(_artifact, (delivery.archive, delivery.library, *delivery.companions, *wheels)))
     aggregate = AggregateProgress(on_progress, len(devices))
     opened: dict[str, DeviceName] = {}
     found: dict[DeviceName, DeviceReport] = {}

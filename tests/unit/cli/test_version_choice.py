@@ -13,10 +13,12 @@ from ortrim.base.command import run
 from ortrim.base.console import Console
 from ortrim.buildspec.targets import TARGETS
 from ortrim.cli.options import GivenModels
+from ortrim.compiling.upstream_arguments import optional_sources
 from ortrim.errors import ModelError
-from ortrim.pins.runtime import REPOSITORY, default_version, proofs
+from ortrim.pins.runtime import REPOSITORY, default_version, proofs, runtime_pins
 from ortrim.planning.request import Request
 from ortrim.planning.version_choice import version_to_judge
+from ortrim.sources.sources import choices_of
 from refusing import refused
 
 NEWEST: Final = next(iter(proofs()))
@@ -69,6 +71,15 @@ def test_what_cannot_be_had_is_passed_over() -> None:
     assert version == default_version()
     assert "proved by CI on" in said
     assert f"{NEWEST} is not to be had: " in said
+
+
+@pytest.mark.usefixtures("offline")
+def test_what_is_in_the_cache_can_be_had() -> None:
+    """As a build of it leaves it there: with what libraries of the target need beside the rest."""
+    wanted = optional_sources([(TARGETS["linux-x64"], ())])
+    choices, _ = choices_of(runtime_pins(NEWEST), "auto", None, wanted)
+    choices[0].folder.mkdir(parents=True)
+    assert chosen("old.onnx")[0] == NEWEST
 
 
 @pytest.mark.usefixtures("offline")

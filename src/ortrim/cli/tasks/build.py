@@ -42,6 +42,7 @@ def build(
     github: RemoteOptions,
     mount: Sequence[str],
     engine_flag: Sequence[str],
+    package: Sequence[str],
     target: str | None = None,
     executor: str = "native",
     engine: str | None = None,
@@ -65,7 +66,7 @@ def build(
         container = container_options(executor, engine, mount, engine_flag)
         github.require_possible(executor)
         request = request_from(
-            target=target, jobs=jobs, output=output, ndk=ndk, container=container, verifying=verifying
+            target=target, jobs=jobs, output=output, package=package, ndk=ndk, container=container, verifying=verifying
         )
         request = models.request(request, console, to_run=not plan_only and executor != "github")
         if plan_only:

@@ -2,6 +2,7 @@
 
 import platform
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
 from ortrim.base.tools import EMULATIONS, Emulation
@@ -87,10 +88,17 @@ class Linux(Platform):
 
     def package(self, packaging: Packaging) -> "list[Delivery]":
         from ortrim.package.package import make_package  # noqa: PLC0415 - see `Platform`
+        from ortrim.package.wheel import make_wheel  # noqa: PLC0415 - see `Platform`
         from ortrim.platforms.linux.delivery import delivery  # noqa: PLC0415 - see `Platform`
 
         folder, note = packaging.folder, packaging.step.note
-        return [delivery(part, make_package(part, folder, note)) for part in packaging.parts]
+        made = [delivery(part, make_package(part, folder, note)) for part in packaging.parts]
+        return [
+            replace(each, wheel=make_wheel(part, folder))
+            if "wheel" in part.plan.packages and part.job.linkage == "shared"
+            else each
+            for part, each in zip(packaging.parts, made, strict=True)
+        ]
 
     def runs_here(self, target: Target) -> bool:
         return platform.system() != kinds.DARWIN and kinds.has_processor_of(target)

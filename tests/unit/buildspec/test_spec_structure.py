@@ -52,8 +52,8 @@ tolerances, expect, session and reference""",
         "released = 2020-01-01" + MODEL,
         """error: unknown-key
   kws.toml: 'released' is not a known key
-  hint: the keys here are name, onnxruntime, profile, build_options, exceptions, linkage, android, apple, budgets, \
-session, models and targets""",
+  hint: the keys here are name, onnxruntime, profile, build_options, exceptions, linkage, packages, android, apple, \
+budgets, session, models and targets""",
     ),
     "keys by which they went before": (
         'levers = { hot = "-O3" }\n[build_options]\nfolding = true\nunused_types = false' + MODEL,

@@ -91,6 +91,18 @@ static int a_mutex_destroy(pthread_mutex_t *mutex) { plain_mutex(mutex); return 
 static int a_mutexattr_settype(pthread_mutexattr_t *attributes, int type) {
   return pthread_mutexattr_settype(attributes, type == 2 ? PTHREAD_MUTEX_RECURSIVE : PTHREAD_MUTEX_NORMAL);
 }
+/* Apple's begins with a mark and has room behind it, which is zero until somebody begins. */
+struct once { long mark, state; };
+static int a_once(struct once *once, void (*initialize)(void)) {
+  enum { BEGUN = 1, DONE };
+  long state = 0;
+  if (__atomic_compare_exchange_n(&once->state, &state, BEGUN, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) {
+    initialize();
+    __atomic_store_n(&once->state, DONE, __ATOMIC_SEQ_CST);
+  }
+  while (__atomic_load_n(&once->state, __ATOMIC_SEQ_CST) != DONE) sched_yield();
+  return 0;
+}
 static int a_cond_signal(pthread_cond_t *condition) { plain_condition(condition); return pthread_cond_signal(condition); }
 static int a_cond_broadcast(pthread_cond_t *condition) {
   plain_condition(condition);
@@ -292,9 +304,9 @@ static const struct { const char *name; void *value; } KNOWN[] = {
   SAME(lseek), SAME(malloc), SAME(memchr), SAME(memcmp), SAME(memcpy), SAME(memmem), SAME(memmove), SAME(memset),
   SAME(mktime), SAME(munmap), SAME(nanosleep), SAME(posix_memalign), SAME(aligned_alloc), SAME(puts), SAME(qsort),
   SAME(read), SAME(realloc), SAME(sched_yield), SAME(setbuf), SAME(strcasecmp), SAME(strchr), SAME(strcmp),
-  SAME(strcpy), SAME(strdup), SAME(strlen), SAME(strncmp), SAME(strncpy), SAME(strndup), SAME(strnlen),
+  SAME(strcpy), SAME(strdup), SAME(strerror), SAME(strlen), SAME(strncmp), SAME(strncpy), SAME(strndup), SAME(strnlen),
   SAME(strrchr), SAME(strstr), SAME(strtod), SAME(strtof), SAME(strtol), SAME(strtoll), SAME(strtoul),
-  SAME(strtoull), SAME(wcslen), SAME(wmemchr), SAME(wmemcmp), SAME(acos), SAME(acosf), SAME(acosh), SAME(acoshf),
+  SAME(strtoull), SAME(wcslen), SAME(write), SAME(wmemchr), SAME(wmemcmp), SAME(acos), SAME(acosf), SAME(acosh), SAME(acoshf),
   SAME(asin), SAME(asinf), SAME(asinh), SAME(asinhf), SAME(atan), SAME(atan2), SAME(atan2f), SAME(atanf),
   SAME(atanh), SAME(atanhf), SAME(cbrt), SAME(cbrtf), SAME(ceil), SAME(ceilf), SAME(copysign), SAME(copysignf),
   SAME(cos), SAME(cosf), SAME(cosh), SAME(coshf), SAME(erf), SAME(erfc), SAME(erfcf), SAME(erff), SAME(exp),
@@ -317,7 +329,7 @@ static const struct { const char *name; void *value; } KNOWN[] = {
   OWN("pthread_mutex_unlock", a_mutex_unlock), OWN("pthread_mutex_destroy", a_mutex_destroy),
   OWN("pthread_mutexattr_settype", a_mutexattr_settype), OWN("pthread_cond_signal", a_cond_signal),
   OWN("pthread_cond_broadcast", a_cond_broadcast), OWN("pthread_cond_destroy", a_cond_destroy),
-  OWN("pthread_key_create", a_key_create), OWN("pthread_getspecific", a_getspecific),
+  OWN("pthread_once", a_once), OWN("pthread_key_create", a_key_create), OWN("pthread_getspecific", a_getspecific),
   OWN("pthread_setspecific", a_setspecific), OWN("pthread_threadid_np", a_threadid),
   OWN("pthread_mach_thread_np", a_zero), OWN("clock_gettime", a_clock_gettime), OWN("sysconf", a_sysconf),
   OWN("fstat", a_fstat), OWN("fstat$INODE64", a_fstat), OWN("open", a_open), OWN("mmap", a_mmap), OWN("sysctl", a_minus_one),

@@ -1,13 +1,17 @@
 """A model of convolutions of every kind that may be laid out in blocks of channels."""
 
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
 from ortrim.analysis.inspect import inspect_ort
+from ortrim.base.files import shipped_folder
+
+NCHWC_ROWS: Final = "nchwc_rows.h"
+"""What the kernels of ARM64 and of AVX-512 both include."""
 
 
 def convolutional() -> onnx.ModelProto:
@@ -38,3 +42,11 @@ def convolutional() -> onnx.ModelProto:
 
 def blocked(model: Path) -> set[str]:
     return {use.name for use, _ in inspect_ort(model)["operators"] if use.domain == "com.microsoft.nchwc"}
+
+
+def change_kernels(names: tuple[str, ...], folder: Path, right: str, wrong: str) -> None:
+    """Copy the named kernels to a folder, with other words in one of them."""
+    texts = {name: (shipped_folder("cmake") / name).read_text() for name in names}
+    assert [name for name, text in texts.items() if right in text]
+    for name, text in texts.items():
+        (folder / name).write_text(text.replace(right, wrong))

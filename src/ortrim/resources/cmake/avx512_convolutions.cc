@@ -9,19 +9,11 @@
 
 #include "mlasi.h"
 
-namespace {
-
-constexpr size_t kBlock = 8;
-enum Flags : unsigned { kAccumulate = 1, kBias = 2, kRelu = 4 };
-
-#define ORTRIM_UNROLLED _Pragma("clang loop unroll(full)") for
-
 #pragma clang attribute push(__attribute__((target("avx512f,avx512dq,avx512vl,fma"))), apply_to = function)
 
-template <typename T>
-T* Advance(T* pointer, size_t bytes) {
-  return reinterpret_cast<T*>(reinterpret_cast<uintptr_t>(pointer) + bytes);
-}
+#include "nchwc_rows.h"
+
+namespace {
 
 // The blocks of two filters in one vector; `stride` is the way from one to the other in bytes.
 struct Two {
@@ -52,18 +44,6 @@ struct One {
   static Vector Add(Vector a, Vector b) { return _mm256_add_ps(a, b); }
   static Vector AddProduct(Vector a, Vector b, Vector sum) { return _mm256_fmadd_ps(a, b, sum); }
   static Vector Largest(Vector a, Vector b) { return _mm256_max_ps(a, b); }
-};
-
-// A run along one row: what the kernels are given, with the pointers where the run stands.
-struct Row {
-  const float* input;
-  const float* filter;
-  float* output;
-  size_t stride, dilation, input_stride, filter_stride, output_stride, height, width;
-  const float* input_base;
-  size_t input_width, dilated_input_width;
-  const float* bias;
-  unsigned flags;
 };
 
 // Stores sums after what the flags ask for. Those of one vector lie `step` floats from the next, its parts `apart` bytes.
@@ -110,7 +90,7 @@ struct Sums {
     ORTRIM_UNROLLED (int v = 0; v < Vectors; v++) {
       float* output = Advance(row.output, V::kFilters * v * row.output_stride);
       const float* bias = row.bias + kBlock * V::kFilters * v;
-      StoreSums<V>(of[v], output, kBlock, row.output_stride, bias, kBlock * sizeof(float), row.flags);
+      StoreSums<V>(of[v], output, kBlock, row.output_stride, bias, kBytes, row.flags);
     }
   }
 };
@@ -124,8 +104,8 @@ struct Direct {
     const float *input = row.input, *filter = row.filter, *base = row.input_base;
     for (size_t y = 0; y < row.height; y++) {
       for (size_t x = 0; x < row.width; x++) {
-        const bool inside = reinterpret_cast<uintptr_t>(input) - reinterpret_cast<uintptr_t>(base) < row.input_width;
-        if (!Padded || inside) sums.template Add<Channels>(input, row.stride, filter, row.filter_stride);
+        if (!Padded || IsInside(input, base, row.input_width))
+          sums.template Add<Channels>(input, row.stride, filter, row.filter_stride);
         input = Advance(input, row.dilation);
         filter += kBlock * Channels;
       }
@@ -136,15 +116,16 @@ struct Direct {
   }
 };
 
-// Kernels of one pixel, over `height` blocks of input channels.
+// Kernels of one pixel, over `width` blocks of input channels. A last pixel is computed as if it had padding, which these
+// kernels do not ask.
 struct Pointwise {
   template <typename V, int Vectors, int Pixels, bool>
   [[gnu::noinline]] static void Compute(const Row& row) {
     Sums<V, Vectors, Pixels> sums;
     const float *input = row.input, *filter = row.filter;
-    for (size_t block = 0; block < row.height; block++) {
+    for (size_t block = 0; block < row.width; block++) {
       sums.template Add<kBlock>(input, row.stride, filter, row.filter_stride);
-      input = Advance(input, row.input_stride);
+      input = Advance(input, row.dilation);
       filter += kBlock * kBlock;
     }
     sums.Store(row);
@@ -176,30 +157,9 @@ void RunFilters(Row row, size_t filters, size_t left, size_t count, size_t right
   if (filters == 4) return RunAll<Kernel, Two, 2>(row, left, count, right);
   if (filters >= 2) {
     RunAll<Kernel, Two, 1>(row, left, count, right);
-    row.filter = Advance(row.filter, 2 * row.filter_stride);
-    row.output = Advance(row.output, 2 * row.output_stride);
-    row.bias += 2 * kBlock;
+    row.SkipTwoFilters();
   }
   if (filters % 2 != 0) RunAll<Kernel, One, 1>(row, left, count, right);
-}
-
-template <int Channels>
-void MLASCALL Convolve(const float* input, const float* filter, float* output, size_t stride, size_t dilation,
-                       size_t filters, size_t input_stride, size_t filter_stride, size_t output_stride, size_t height,
-                       size_t width, const float* input_base, size_t input_width, size_t dilated_input_width,
-                       size_t left, size_t count, size_t right, const float* bias, unsigned flags) {
-  const Row row{input, filter, output, stride, dilation, input_stride, filter_stride, output_stride, height, width,
-                input_base, input_width, dilated_input_width, bias, flags};
-  RunFilters<Direct<Channels>>(row, filters, left, count, right);
-}
-
-void MLASCALL ConvolvePointwise(const float* input, const float* filter, float* output, size_t stride, size_t channels,
-                                size_t filters, size_t input_stride, size_t filter_stride, size_t output_stride,
-                                size_t count, const float* bias, unsigned flags) {
-  const Row row{input, filter, output, stride, 0, input_stride, filter_stride, output_stride, channels, 1,
-                input, 0, 0, bias, flags};
-  // Pixels without padding: a last one is computed as if it had some, which these kernels do not ask.
-  RunFilters<Pointwise>(row, filters, 0, count, 0);
 }
 
 // Two blocks of which one follows the other in memory.
@@ -218,8 +178,7 @@ struct Depthwise {
     const float *input = row.input, *filter = row.filter, *base = row.input_base;
     for (size_t y = 0; y < row.height; y++) {
       for (size_t x = 0; x < row.width; x++) {
-        const bool inside = reinterpret_cast<uintptr_t>(input) - reinterpret_cast<uintptr_t>(base) < row.input_width;
-        if (!Padded || inside) {
+        if (!Padded || IsInside(input, base, row.input_width)) {
           const auto weights = V::Load(filter, 0);
           ORTRIM_UNROLLED (int step = 0; step < kSteps; step++)
             sums[step] = V::AddProduct(Pixel::Load(Advance(input, V::kFilters * step * row.stride), row.stride),
@@ -231,7 +190,7 @@ struct Depthwise {
       input = Advance(input, row.input_stride);
       base = Advance(base, row.dilated_input_width);
     }
-    StoreSums<V>(sums, row.output, kBlock * V::kFilters, kBlock * sizeof(float), row.bias, 0, row.flags);
+    StoreSums<V>(sums, row.output, kBlock * V::kFilters, kBytes, row.bias, 0, row.flags);
   }
 };
 
@@ -248,7 +207,7 @@ void MLASCALL ConvolveDepthwise(const float* input, const float* filter, float* 
   Row row{input, filter, output, stride, dilation, input_stride, 0, 0, height, width,
           input_base, input_width, dilated_input_width, bias, flags};
   Run<Depthwise<One, One>, One, 1, 1, true>(row, left);
-  if (stride == kBlock * sizeof(float)) {
+  if (stride == kBytes) {
     Run<Depthwise<Two, Adjacent>, Two, 1, 16, false>(row, count);
     Run<Depthwise<Two, Adjacent>, Two, 1, 4, false>(row, count);
   }
@@ -280,10 +239,10 @@ bool IsWide() {
 bool UseBlocksOf8(MLAS_PLATFORM& table) {
   if (table.NchwcBlockSize != kBlock || !IsWide()) return false;
   narrow = table.ConvDepthwiseFloatKernel;
-  table.ConvNchwFloatKernel = Convolve<1>;
-  table.ConvNchwcFloatKernel = Convolve<kBlock>;
+  table.ConvNchwFloatKernel = Convolve<Direct<1>>;
+  table.ConvNchwcFloatKernel = Convolve<Direct<kBlock>>;
   table.ConvDepthwiseFloatKernel = ConvolveDepthwise;
-  table.ConvPointwiseFloatKernel = ConvolvePointwise;
+  table.ConvPointwiseFloatKernel = ConvolvePointwise<Pointwise>;
   return true;
 }
 

@@ -8,39 +8,13 @@
 
 #include "mlasi.h"
 
+#include "nchwc_rows.h"
+
 namespace {
-
-constexpr size_t kBlock = 8;
-constexpr size_t kBytes = kBlock * sizeof(float);
-enum Flags : unsigned { kAccumulate = 1, kBias = 2, kRelu = 4 };
-
-#define ORTRIM_UNROLLED _Pragma("clang loop unroll(full)") for
 
 using Vector = float32x4_t;
 
-template <typename T>
-T* Advance(T* pointer, size_t bytes) {
-  return reinterpret_cast<T*>(reinterpret_cast<uintptr_t>(pointer) + bytes);
-}
-
-// A run along one row: what the kernels are given, with the pointers where the run stands.
-struct Row {
-  const float* input;
-  const float* filter;
-  float* output;
-  size_t stride, dilation, input_stride, filter_stride, output_stride, height, width;
-  const float* input_base;
-  size_t input_width, dilated_input_width;
-  const float* bias;
-  unsigned flags;
-};
-
 alignas(16) constexpr float kZeros[2 * kBlock] = {};
-
-// Whether a pixel lies in the row of the input, rather than in the padding.
-bool IsInside(const float* pixel, const float* base, size_t width) {
-  return reinterpret_cast<uintptr_t>(pixel) - reinterpret_cast<uintptr_t>(base) < width;
-}
 
 // The products of eight channels in assembly: the compiler would load all weights first, and lack registers for sums.
 // `a` to `d` are the sums of two blocks' halves, `x` the pixels; a numbered macro is for as many pixels.
@@ -286,29 +260,9 @@ template <typename Kernel>
 void RunFilters(Row row, size_t filters, size_t left, size_t count, size_t right) {
   for (; filters >= 2; filters -= 2) {
     Run<Kernel, 2, 6>(row, left, count, right);
-    row.filter = Advance(row.filter, 2 * row.filter_stride);
-    row.output = Advance(row.output, 2 * row.output_stride);
-    row.bias += 2 * kBlock;
+    row.SkipTwoFilters();
   }
   if (filters != 0) Run<Kernel, 1, 6>(row, left, count, right);
-}
-
-template <typename Kernel>
-void MLASCALL Convolve(const float* input, const float* filter, float* output, size_t stride, size_t dilation,
-                       size_t filters, size_t input_stride, size_t filter_stride, size_t output_stride, size_t height,
-                       size_t width, const float* input_base, size_t input_width, size_t dilated_input_width,
-                       size_t left, size_t count, size_t right, const float* bias, unsigned flags) {
-  const Row row{input, filter, output, stride, dilation, input_stride, filter_stride, output_stride, height, width,
-                input_base, input_width, dilated_input_width, bias, flags};
-  RunFilters<Kernel>(row, filters, left, count, right);
-}
-
-void MLASCALL ConvolvePointwise(const float* input, const float* filter, float* output, size_t stride, size_t channels,
-                                size_t filters, size_t input_stride, size_t filter_stride, size_t output_stride,
-                                size_t count, const float* bias, unsigned flags) {
-  const Row row{input, filter, output, stride, input_stride, 0, filter_stride, output_stride, 1, channels,
-                input, 0, 0, bias, flags};
-  RunFilters<Blocked>(row, filters, 0, count, 0);
 }
 
 void MLASCALL ConvolveDepthwise(const float* input, const float* filter, float* output, size_t stride, size_t dilation,
@@ -361,7 +315,7 @@ constexpr struct {
   MLAS_CONV_FLOAT_KERNEL* ConvNchwFloatKernel = Convolve<Plane>;
   MLAS_CONV_FLOAT_KERNEL* ConvNchwcFloatKernel = Convolve<Blocked>;
   MLAS_CONV_DEPTHWISE_FLOAT_KERNEL* ConvDepthwiseFloatKernel = ConvolveDepthwise;
-  MLAS_CONV_POINTWISE_FLOAT_KERNEL* ConvPointwiseFloatKernel = ConvolvePointwise;
+  MLAS_CONV_POINTWISE_FLOAT_KERNEL* ConvPointwiseFloatKernel = ConvolvePointwise<Blocked>;
   MLAS_POOL_FLOAT_KERNEL* PoolFloatKernel[MlasPoolingKindCount] = {
       Pool<MlasMaximumPooling>, Pool<MlasAveragePoolingExcludePad>, Pool<MlasAveragePoolingIncludePad>};
 } kKernels;

@@ -136,10 +136,10 @@ bool Compare() {
   const auto pointwise = [&](auto* run, float* to, const Shape& s) {
     Point(run, s, input.data(), filter.data(), bias.data(), to, relu);
   };
-  return both("blocks", shape, full(kBlock), &Convolve<kBlock>, &MlasConvNchwcFloatKernelFma3) &&
-         both("picture", picture, full(1), &Convolve<1>, &MlasConvNchwFloatKernelFma3) &&
+  return both("blocks", shape, full(kBlock), &Convolve<Direct<kBlock>>, &MlasConvNchwcFloatKernelFma3) &&
+         both("picture", picture, full(1), &Convolve<Direct<1>>, &MlasConvNchwFloatKernelFma3) &&
          both("depthwise", depth, depthwise, &ConvolveDepthwise, &MlasConvDepthwiseFloatKernelFma3) &&
-         both("pointwise", point, pointwise, &ConvolvePointwise, &MlasConvPointwiseFloatKernelFma3);
+         both("pointwise", point, pointwise, &ConvolvePointwise<Pointwise>, &MlasConvPointwiseFloatKernelFma3);
 }
 
 }  // namespace

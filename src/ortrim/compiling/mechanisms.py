@@ -198,6 +198,26 @@ CONVOLVED: Final = re.compile(
     r"\s*const float\* Bias,\s*float\* WorkingBuffer,\s*float\* Output,\s*MLAS_THREADPOOL\* ThreadPool\s*\);"
 )
 """The function of MLAS's that `direct_convolutions.h` takes the place of."""
+ONE_ROW: Final = "one_row.h"
+ONE_ROW_LSTM: Final = "one_row_lstm.h"
+PRODUCT: Final = {
+    f"{CORE}/core/mlas/lib/sgemm.cpp": (
+        "RowsHandled = GetMlasPlatform().GemmFloatKernel(A, B, C, CountK, CountM, CountN, lda, ldc, alpha, ZeroMode);",
+        "const float* pb = (const float*)PackedB + AlignedN * k + CountK * SliceStartN;",
+    ),
+    f"{CORE}/core/mlas/lib/mlasi.h": ("MLAS_SGEMM_PACKED_STRIDEK", "MLAS_SGEMM_THREAD_COMPLEXITY"),
+}
+"""Where `one_row.h` comes between, and how weights are packed that it reads."""
+LSTM: Final = {
+    f"{CORE}/core/providers/cpu/rnn/lstm_base.cc": ("lstm::UniDirectionalLstm<InputT> fw(alloc, logger, seq_length,",),
+    f"{CORE}/core/providers/cpu/rnn/uni_directional_lstm.h": (
+        "float clip, concurrency::ThreadPool* thread_pool, const bool training_mode = false);",
+    ),
+    f"{CORE}/core/providers/cpu/rnn/rnn_helpers.h": (
+        "uint8_t* quantized_A_buffer, int32_t* quantize_agg_C_buffer, concurrency::ThreadPool* thread_pool) {",
+    ),
+}
+"""The class that `one_row_lstm.h` takes the place of, and what it calls."""
 KEPT_BLOCKS: Final = "kept_blocks.cc"
 ROOM_ARENA: Final = "room_arena.h"
 ARENA: Final = {
@@ -223,6 +243,8 @@ COSTS: Final = {
     REFUSE_SPARSE: "graph.cc reads a model's weights in another way; sparse tensors stay in the library",
     LARGEST_BYTE: "QLinearSoftmax's source is not found; it may take an eighth longer",
     DIRECT: "conv.cc calls MLAS in another way; convolutions of few positions are slower",
+    ONE_ROW: "MLAS calls its kernels in another way; on x86-64 products of one row take three times the instructions",
+    ONE_ROW_LSTM: "LSTM's source is of another form; an LSTM over one sequence is slower",
     KEPT_BLOCKS: "the table of C functions is not found; an inference allocates its memory anew",
     ROOM_ARENA: "BFCArena is of another form; the memory of small tensors is divided and joined in every inference",
     ERRORS: "upstream's macros for errors are not found as they were; the library is an eighth larger",
@@ -289,11 +311,16 @@ def _missing(paths: JobPaths, job: BuildJob, texts: Mapping[str, str]) -> Iterat
         yield REFUSE_SPARSE
     if not typed_units(paths):
         yield TYPES
-    texts_of = {name: text_of(paths.sources / name) for name in ARENA} if keeps_blocks(job) else {}
-    if any(words not in text for name, text in texts_of.items() for words in ARENA[name]):
+    if keeps_blocks(job) and not _has_words(paths, ARENA):
         yield ROOM_ARENA
     if job.build_options.lean_errors and not _has_macros(paths.sources / COMMON):
         yield ERRORS
+
+
+def _has_words(paths: JobPaths, wanted: Mapping[str, tuple[str, ...]]) -> bool:
+    """Whether each file has its words, however these are divided into lines."""
+    texts = ((" ".join(text_of(paths.sources / name).split()), words) for name, words in wanted.items())
+    return all(each in text for text, words in texts for each in words)
 
 
 def _has_macros(folder: Path) -> bool:
@@ -315,6 +342,11 @@ def _missing_hot(paths: JobPaths, job: BuildJob) -> Iterator[str]:
     called = "MlasConv(&Parameters," in text_of(paths.sources / CONVOLUTION)
     if not called or not CONVOLVED.search(text_of(paths.sources / MLAS_HEADER)):
         yield DIRECT
+    product = _has_words(paths, PRODUCT)
+    if not product:
+        yield ONE_ROW
+    if not product or not _has_words(paths, LSTM):
+        yield ONE_ROW_LSTM
     yield from (name for name in HOT_SOURCES if not any(core.glob(f"{name}*")))
 
 

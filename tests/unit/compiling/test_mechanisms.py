@@ -64,7 +64,11 @@ WHOLE: Final = {
     mechanisms.MLAS_HEADER: "MlasConv(\n    const MLAS_CONV_PARAMETERS* Parameters,\n    const float* Input,\n"
     "    const float* Filter,\n    const float* Bias,\n    float* WorkingBuffer,\n    float* Output,\n"
     "    MLAS_THREADPOOL* ThreadPool\n    );\n",
-    **{name: "\n".join(words) for name, words in mechanisms.ARENA.items()},
+    **{
+        name: "\n".join(words)
+        for wanted in (mechanisms.ARENA, mechanisms.PRODUCT, mechanisms.LSTM)
+        for name, words in wanted.items()
+    },
     mechanisms.UPSTREAM: "static constexpr OrtApi ort_api_1 = {\n    &OrtApis::Run,\n};\n",
     **{
         f"{mechanisms.COMMON}/{name}": "".join(f"#define {macro} \\\n" for macro in macros)
@@ -133,6 +137,7 @@ def test_a_tree_that_has_everything_loses_nothing(tree: JobPaths) -> None:
         ([f"{mechanisms.COMMON}/logging/macros.h"], mechanisms.ERRORS),
         ([f"{CORE}/core/framework/sequential_executor.cc"], "core/framework/sequential_executor"),
         *(([name], mechanisms.ROOM_ARENA) for name in mechanisms.ARENA),
+        *(([name], mechanisms.ONE_ROW_LSTM) for name in mechanisms.LSTM),
         ([mechanisms.UPSTREAM], mechanisms.KEPT_BLOCKS),
     ],
 )
@@ -144,6 +149,12 @@ def test_what_does_not_fit_a_tree_is_left_out_of_it(tree: JobPaths, files: list[
     for file in files:
         (tree.sources / file).unlink()
     assert left_out(tree) == (name,)
+
+
+@pytest.mark.parametrize("file", mechanisms.PRODUCT)
+def test_an_lstm_of_one_row_goes_with_the_product_that_it_calls(tree: JobPaths, file: str) -> None:
+    (tree.sources / file).write_text("void other();\n")
+    assert left_out(tree) == (mechanisms.ONE_ROW, mechanisms.ONE_ROW_LSTM)
 
 
 @pytest.mark.parametrize("macro", [f"{name} {macro}" for name, macros in mechanisms.MACROS.items() for macro in macros])

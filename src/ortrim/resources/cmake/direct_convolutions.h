@@ -14,9 +14,7 @@
 #include <cstring>
 
 #include "core/platform/threadpool.h"
-#if defined(__x86_64__)
-#include <cpuid.h>
-#endif
+#include "widest_vector.h"
 
 namespace ortrim {
 
@@ -194,12 +192,8 @@ inline void CopyWindows(const MLAS_CONV_PARAMETERS& of, const float* input, floa
 // Returns the function for the widest vectors that the processor and the system have; null without such vectors.
 inline auto WidestMultiply() -> void (*)(const Rows&, const float*, const float*, const float*, float*, size_t) {
 #if defined(__x86_64__)
-  constexpr unsigned kFirst = bit_FMA | bit_OSXSAVE | bit_AVX, kState = 0x6, kStateOfAvx512 = 0xE6;
-  unsigned a, b, c, d, low, high;
-  if (!__get_cpuid(1, &a, &b, &c, &d) || (c & kFirst) != kFirst) return nullptr;
-  __asm__("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
-  if ((low & kState) != kState || !__get_cpuid_count(7, 0, &a, &b, &c, &d) || (b & bit_AVX2) == 0) return nullptr;
-  return (low & kStateOfAvx512) == kStateOfAvx512 && (b & bit_AVX512F) != 0 ? Multiply<Avx512> : Multiply<Avx2>;
+  const int width = WidestVector();
+  return width == 16 ? Multiply<Avx512> : width == 8 ? Multiply<Avx2> : nullptr;
 #else
   return Multiply<Neon>;
 #endif

@@ -172,22 +172,12 @@ function(ortrim_refuse_sparse)
   ortrim_include_ahead(onnxruntime_graph refuse_sparse.h "${source}")
 endfunction()
 
-# Lets the largest byte of a row be found by vectors; see largest_byte.h.
-function(ortrim_find_largest_bytes)
-  cmake_path(SET source NORMALIZE "${CMAKE_SOURCE_DIR}/../onnxruntime/contrib_ops/cpu/quantization/qlinear_softmax.cc")
-  ortrim_include_ahead(onnxruntime_providers largest_byte.h "${source}")
-endfunction()
-
-# Lets Pow and others loop over spans by pointers; see span_loops.h.
-function(ortrim_loop_by_pointers)
-  cmake_path(SET source NORMALIZE "${CMAKE_SOURCE_DIR}/../onnxruntime/core/providers/cpu/math/element_wise_ops.cc")
-  ortrim_include_ahead(onnxruntime_providers span_loops.h "${source}")
-endfunction()
-
-# Computes convolutions of few positions by kernels of ortrim's own; see direct_convolutions.h.
-function(ortrim_convolve_directly)
-  cmake_path(SET source NORMALIZE "${CMAKE_SOURCE_DIR}/../onnxruntime/core/providers/cpu/nn/conv.cc")
-  ortrim_include_ahead(onnxruntime_providers direct_convolutions.h "${source}")
+# Includes a header of ortrim's ahead of one of upstream's sources, unless the two do not fit; each header says what for.
+function(ortrim_hook target header name)
+  if(NOT header IN_LIST ORTRIM_LEFT_OUT)
+    cmake_path(SET source NORMALIZE "${CMAKE_SOURCE_DIR}/../onnxruntime/${name}")
+    ortrim_include_ahead(${target} ${header} "${source}")
+  endif()
 endfunction()
 
 # Lets log lines have their time without std::format; see log_times.h.
@@ -311,13 +301,11 @@ function(ortrim_apply)
     ortrim_refuse_sparse()
   endif()
   if(ORTRIM_HOT MATCHES "^-O[23]" AND TARGET onnxruntime_providers)
-    ortrim_loop_by_pointers()
-    if(NOT "direct_convolutions.h" IN_LIST ORTRIM_LEFT_OUT)
-      ortrim_convolve_directly()
-    endif()
-    if(NOT "largest_byte.h" IN_LIST ORTRIM_LEFT_OUT)
-      ortrim_find_largest_bytes()
-    endif()
+    ortrim_hook(onnxruntime_providers span_loops.h core/providers/cpu/math/element_wise_ops.cc)
+    ortrim_hook(onnxruntime_providers direct_convolutions.h core/providers/cpu/nn/conv.cc)
+    ortrim_hook(onnxruntime_providers one_row_lstm.h core/providers/cpu/rnn/lstm_base.cc)
+    ortrim_hook(onnxruntime_providers largest_byte.h contrib_ops/cpu/quantization/qlinear_softmax.cc)
+    ortrim_hook(onnxruntime_mlas one_row.h core/mlas/lib/sgemm.cpp)
   endif()
   if(ORTRIM_PRECOMPILED)
     ortrim_precompile()

@@ -1,0 +1,82 @@
+"""Products of one row, and LSTMs of one sequence: our own code against float64, and against MLAS's order of sums."""
+
+from pathlib import Path
+from typing import Final
+
+import onnxruntime
+import pytest
+
+from ortrim.base.command import run
+from ortrim.base.files import shipped_folder
+from ortrim.base.scripts import packages_folder
+from ortrim.base.tools import EMULATIONS
+from ortrim.compiling.mechanisms import ONE_ROW, ONE_ROW_LSTM
+from ortrim.pins.runtime import runtime_pins
+from ortrim.pins.shipped import tool_requirements
+from ortrim.sources.sources import fetch_sources
+
+pytestmark = [pytest.mark.build, pytest.mark.network, pytest.mark.needs("qemu-aarch64-static")]
+
+HERE: Final = Path(__file__).parent / "data" / "one_row"
+CORE: Final = "onnxruntime/onnxruntime"
+X64: Final = "x86_64-linux-musl"
+FLAGS: Final = (
+    *("-O2", "-std=c++17", "-fno-exceptions", "-ffunction-sections", "-Wl,--gc-sections"),
+    "-DBUILD_MLAS_NO_ONNXRUNTIME",
+)
+RUNS: Final = {X64: (), "aarch64-linux-musl": (EMULATIONS["arm64"].user.name,)}
+ASSEMBLED: Final = {X64: (), "aarch64-linux-musl": ("SgemmKernelNeon.S", "SgemvKernelNeon.S")}
+COMPARED: Final = 300
+
+
+def compared(target: str, headers: Path, folder: Path) -> tuple[int, str]:
+    """Compile the comparison with headers from a folder; return its exit code and what it says."""
+    core = fetch_sources(runtime_pins(onnxruntime.__version__), "auto").folder / CORE
+    mlas = core / "core" / "mlas"
+    zig = packages_folder("tools", tool_requirements()) / "ziglang" / "zig"
+    includes = tuple(f"-I{each}" for each in (HERE, headers, shipped_folder("cmake"), core, mlas / "inc", mlas / "lib"))
+    kernels = (mlas / "lib" / "aarch64" / name for name in ASSEMBLED[target])
+    made, sources = folder / "compare", (HERE / "compare.cc", HERE / "products.cc", *kernels)
+    done = run((zig, "c++", "-target", target, *FLAGS, *includes, "-o", made, *sources), timeout_seconds=600)
+    assert done.returncode == 0, done.stderr[-3000:]
+    done = run((*RUNS[target], made, str(COMPARED)), timeout_seconds=300)
+    return done.returncode, done.stdout
+
+
+@pytest.mark.parametrize("target", RUNS)
+def test_outputs_are_those_of_float64(target: str, tmp_path: Path) -> None:
+    """Products of one to three rows; LSTMs of both directions, with and without biases, states, lengths and outputs."""
+    code, said = compared(target, shipped_folder("cmake"), tmp_path)
+    assert (code, said) == (0, f"{COMPARED} are right, 0 of one row were left to MLAS\n"), said
+
+
+def test_a_processor_without_avx2_keeps_mlas_kernels(tmp_path: Path) -> None:
+    text = (shipped_folder("cmake") / ONE_ROW).read_text()
+    (tmp_path / ONE_ROW).write_text(text.replace("WidestVector() != 0", "false"))
+    code, said = compared(X64, tmp_path, tmp_path)
+    assert code == 0, said
+    assert "right, 0 of one row" not in said
+
+
+@pytest.mark.parametrize(
+    ("header", "right", "wrong"),
+    [
+        (ONE_ROW, "i / 2 * apart", "0"),
+        (ONE_ROW, "sums[i] * alpha", "sums[i]"),
+        (ONE_ROW, "if (!zero)", "if (zero)"),
+        (ONE_ROW, "zero ? 0 : columns, last", "0, last"),
+        (ONE_ROW_LSTM, "length - 1 - each", "each"),
+        (ONE_ROW_LSTM, "lengths.empty() ? steps : lengths[0]", "steps"),
+        (ONE_ROW_LSTM, "bias[i] + bias[i + row]", "bias[i]"),
+        (ONE_ROW_LSTM, "Begin(cell, last_cell, size)", "Begin(Values(), last_cell, size)"),
+        (ONE_ROW_LSTM, "std::copy_n(before, size, last_hidden);", ""),
+        (ONE_ROW_LSTM, "step * directions * size, size, T{}", "0, 0, T{}"),
+        (ONE_ROW_LSTM, "sequences == 1 &&", ""),
+        (ONE_ROW_LSTM, "!coupled && peepholes.empty() &&", "!coupled &&"),
+    ],
+)
+def test_a_wrong_one_is_seen(tmp_path: Path, header: str, right: str, wrong: str) -> None:
+    text = (shipped_folder("cmake") / header).read_text()
+    assert right in text
+    (tmp_path / header).write_text(text.replace(right, wrong))
+    assert compared(X64, tmp_path, tmp_path)[0] != 0

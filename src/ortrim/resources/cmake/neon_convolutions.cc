@@ -81,34 +81,22 @@ alignas(16) constexpr float kZeros[2 * kBlock] = {};
 // The sums of `Pixels` outputs for the filters of `Blocks` blocks, kept in registers.
 template <int Blocks, int Pixels>
 struct Sums {
-  Vector of[2 * Blocks][Pixels];
+  Vector of[2 * Blocks][Pixels] = {};
 
-  // Begins with what the flags ask for.
-  [[gnu::always_inline]] explicit Sums(const Row& row) {
-    const float *output = row.output, *bias = row.flags & kBias ? row.bias : kZeros;
-    const size_t apart = row.output_stride;
-    if (row.flags & kAccumulate) {
-      ORTRIM_UNROLLED (int v = 0; v < 2 * Blocks; v++)
-        ORTRIM_UNROLLED (int p = 0; p < Pixels; p++)
-          of[v][p] = vld1q_f32(Advance(output, v / 2 * apart) + kBlock * p + v % 2 * 4);
+  // Stores the sums after what the flags ask for, in the order of x64's kernels: outputs are equal to theirs to the last
+  // bit. Begun with what was there, the sums of all blocks of channels would be one long chain, and less exact.
+  [[gnu::always_inline]] void Store(const Row& row) {
+    ORTRIM_UNROLLED (int v = 0; v < 2 * Blocks; v++) {
+      float* const output = Advance(row.output, v / 2 * row.output_stride) + v % 2 * 4;
+      if (row.flags & kAccumulate)
+        ORTRIM_UNROLLED (int p = 0; p < Pixels; p++) of[v][p] = vaddq_f32(of[v][p], vld1q_f32(output + kBlock * p));
       if (row.flags & kBias) {
-        ORTRIM_UNROLLED (int v = 0; v < 2 * Blocks; v++)
-          ORTRIM_UNROLLED (int p = 0; p < Pixels; p++) of[v][p] = vaddq_f32(of[v][p], vld1q_f32(bias + 4 * v));
+        const Vector bias = vld1q_f32(row.bias + 4 * v);
+        ORTRIM_UNROLLED (int p = 0; p < Pixels; p++) of[v][p] = vaddq_f32(of[v][p], bias);
       }
-    } else {
-      ORTRIM_UNROLLED (int v = 0; v < 2 * Blocks; v++)
-        ORTRIM_UNROLLED (int p = 0; p < Pixels; p++) of[v][p] = vld1q_f32(bias + 4 * v);
+      if (row.flags & kRelu) ORTRIM_UNROLLED (int p = 0; p < Pixels; p++) of[v][p] = vmaxq_f32(of[v][p], vdupq_n_f32(0));
+      ORTRIM_UNROLLED (int p = 0; p < Pixels; p++) vst1q_f32(output + kBlock * p, of[v][p]);
     }
-  }
-
-  [[gnu::always_inline]] void Store(float* output, size_t apart, unsigned flags) {
-    if (flags & kRelu) {
-      ORTRIM_UNROLLED (int v = 0; v < 2 * Blocks; v++)
-        ORTRIM_UNROLLED (int p = 0; p < Pixels; p++) of[v][p] = vmaxq_f32(of[v][p], vdupq_n_f32(0));
-    }
-    ORTRIM_UNROLLED (int v = 0; v < 2 * Blocks; v++)
-      ORTRIM_UNROLLED (int p = 0; p < Pixels; p++)
-        vst1q_f32(Advance(output, v / 2 * apart) + kBlock * p + v % 2 * 4, of[v][p]);
   }
 
   // Adds the products of eight channels of each pixel, which lie `offsets` bytes from the input, with their weights.
@@ -127,7 +115,7 @@ struct Sums {
 struct Blocked {
   template <int Blocks, int Pixels, bool Padded>
   [[gnu::noinline]] static void Compute(const Row& row) {
-    Sums<Blocks, Pixels> sums(row);
+    Sums<Blocks, Pixels> sums;
     const float *input = row.input, *filter = row.filter, *second = Advance(filter, row.filter_stride);
     const float* base = row.input_base;
     const size_t stride = row.stride, dilation = row.dilation, input_stride = row.input_stride, width = row.width;
@@ -151,7 +139,7 @@ struct Blocked {
       input = Advance(input, input_stride);
       base = Advance(base, down);
     }
-    sums.Store(row.output, row.output_stride, row.flags);
+    sums.Store(row);
   }
 };
 
@@ -159,7 +147,7 @@ struct Blocked {
 struct Plane {
   template <int Blocks, int Pixels, bool Padded>
   [[gnu::noinline]] static void Compute(const Row& row) {
-    Sums<Blocks, Pixels> sums(row);
+    Sums<Blocks, Pixels> sums;
     const float *input = row.input, *filter = row.filter, *base = row.input_base;
     for (size_t y = 0; y < row.height; y++) {
       for (size_t x = 0; x < row.width; x++) {
@@ -178,7 +166,7 @@ struct Plane {
       input = Advance(input, row.input_stride);
       base = Advance(base, row.dilated_input_width);
     }
-    sums.Store(row.output, row.output_stride, row.flags);
+    sums.Store(row);
   }
 };
 
@@ -187,7 +175,7 @@ template <int Width>
 struct Depthwise {
   template <int, int Pixels, bool Padded>
   [[gnu::noinline]] static void Compute(const Row& row) {
-    Sums<1, Pixels> sums(row);
+    Sums<1, Pixels> sums;
     const float *input = row.input, *filter = row.filter, *base = row.input_base;
     for (size_t y = 0; y < row.height; y++) {
       if constexpr (Width > 0) {  // neighbouring pixels, of which each is read once
@@ -224,7 +212,7 @@ struct Depthwise {
       input = Advance(input, row.input_stride);
       base = Advance(base, row.dilated_input_width);
     }
-    sums.Store(row.output, row.output_stride, row.flags);
+    sums.Store(row);
   }
 };
 

@@ -26,6 +26,8 @@ root=$1; shims=$2; socket=$3; megabytes=$4; variables=$5; shift 5
 if [ -e "$shims/../emulator" ]; then
   mount -t binfmt_misc none /proc/sys/fs/binfmt_misc
   cat "$shims/../emulator" >/proc/sys/fs/binfmt_misc/register
+  mkdir -p "$root/sys"  # as a phone has it; cpuinfo looks there
+  mount --rbind /sys "$root/sys"
 fi
 mount -t tmpfs -o size=${megabytes}m none "$root/data/local/tmp"
 mount -t tmpfs -o noexec,mode=1777 none "$root/locked"

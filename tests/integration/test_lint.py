@@ -16,12 +16,14 @@ from ortrim.analysis.lint.rules import ModelFindings
 from ortrim.analysis.lint.run import LintRequest, lint_models
 from ortrim.base.console import Console
 from ortrim.cli.options import request_from
+from ortrim.pins.runtime import default_version
 
 ASKED: Final = request_from(None)
 
 
 def lint(path: Path, model: onnx.ModelProto, *, run: bool = True) -> ModelFindings:
-    asked = LintRequest(models=(str(write(path / "model.onnx", model)),), request=ASKED, run=run)
+    file = str(write(path / "model.onnx", model))
+    asked = LintRequest(models=(file,), request=ASKED, run=run, ort_version=default_version())
     console = Console(stdout=io.StringIO(), stderr=io.StringIO(), environment={})
     (found,) = lint_models(asked, console)
     return found

@@ -308,7 +308,7 @@ class TargetSpec:
         return TARGETS[self.id]
 
 
-AlsoPackaged = Literal["wheel"]
+ExtraPackage = Literal["wheel"]
 """What can be made beside the packages that targets have of their own."""
 
 
@@ -343,7 +343,7 @@ class BuildSpec:
     """Compile with C++ exceptions: errors become a status instead of an abort, for a larger library."""
     linkage: Literal["shared", "static"] = "shared"
     """How applications link the runtime, for every target that does not say it itself."""
-    packages: tuple[AlsoPackaged, ...] = ()
+    packages: tuple[ExtraPackage, ...] = ()
     """What is made beside the packages of targets: `wheel`, for Python, of each Linux target that links `shared`."""
     android: AndroidSpec = Field(default_factory=AndroidSpec)
     """Choices for every Android target."""

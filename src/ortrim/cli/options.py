@@ -11,7 +11,7 @@ from ortrim.base.console import Console
 from ortrim.base.files import require_writable, shipped_folder, write_if_changed
 from ortrim.base.processor_cores import MOST_CORES, read_cores
 from ortrim.buildspec.build_options import PROFILE_NAMES, ProfileName
-from ortrim.buildspec.buildspec import AlsoPackaged, CaseSpec, InputSpec, LoadedSpec
+from ortrim.buildspec.buildspec import CaseSpec, ExtraPackage, InputSpec, LoadedSpec
 from ortrim.buildspec.load import name_from
 from ortrim.buildspec.problems import NAME, nearest
 from ortrim.buildspec.step_specs import WITHOUT_KEYS
@@ -123,7 +123,7 @@ def request_from(
         profile=profile_option(profile),
         jobs=None if jobs is None else whole_number(jobs, "jobs"),
         output=Path(output),
-        packages=tuple(name_option("package", word, get_args(AlsoPackaged), "wheel") for word in package),
+        packages=tuple(name_option("package", word, get_args(ExtraPackage), "wheel") for word in package),
         ndk=None if ndk is None else Path(ndk),
         container=container,
         devices=tuple(verifying.device or ()),

@@ -83,13 +83,13 @@ classes for them, the Java and the Objective-C API. Not: custom operators, IO bi
 allocators of one's own, prepacked weights, adapters, training, profiling, providers that are not in the library."""
 ALWAYS: Final = frozenset({"CreateStatus", "GetErrorCode", "GetErrorMessage", "ReleaseStatus"})
 """What says why a function refuses."""
-NEVER: Final = re.compile(
+FOR_PLUGINS: Final = re.compile(
     r"(?:Graph|Node|ValueInfo|OpAttr|ExternalInitializerInfo|EpDevice|HardwareDevice|EpAssigned(?:Subgraph|Node)"
     r"|DeviceEpIncompatibilityDetails|SyncStream)_\w+"
     r"|GetEpApi|GetModelEditorApi|GetInteropApi|\w*ExternalInitializerInfo|Session_GetEpGraphAssignmentInfo"
 )
-"""What no program gets an argument for, or nothing from, with a minimal build: what providers in libraries of their own
-are called with, and what edits models (upstream's core/session/onnxruntime_c_api.cc, from 1.22 on)."""
+"""What plugins of execution providers are called with, and what edits models: a minimal build makes no such object, and
+nothing of these can succeed (upstream's core/session/onnxruntime_c_api.cc, from 1.22 on)."""
 
 
 def api_table(source: str, api: Api, *, providers: bool) -> str:
@@ -113,7 +113,7 @@ def api_table(source: str, api: Api, *, providers: bool) -> str:
 def kept_functions(known: Collection[str], api: Api) -> frozenset[str]:
     """Return those of the `known` functions that are kept, of `all` those that a minimal build can do anything for."""
     if api == "all":
-        return frozenset(name for name in known if not NEVER.fullmatch(name))
+        return frozenset(name for name in known if not FOR_PLUGINS.fullmatch(name))
     named = frozenset() if isinstance(api, str) else frozenset(api) - {"inference"}
     unknown = sorted(named.difference(known))
     if unknown:

@@ -16,7 +16,7 @@ from typing import Final, Literal
 from ortrim.base.checksums import FileEntry
 from ortrim.base.json import to_canonical_json
 from ortrim.buildspec.build_options import BuildOptions
-from ortrim.buildspec.buildspec import AlsoPackaged, Budgets, SessionSettings
+from ortrim.buildspec.buildspec import Budgets, ExtraPackage, SessionSettings
 from ortrim.buildspec.targets import Target
 from ortrim.models.operators import RequiredOperators
 from ortrim.pins.runtime import SourcePin
@@ -209,7 +209,7 @@ class BuildPlan:
     targets: tuple[PlannedTarget, ...]
     assemblies: tuple[AssemblyJob, ...] = ()
     nchwc_models: tuple[PlannedModel, ...] = ()
-    packages: tuple[AlsoPackaged, ...] = ()
+    packages: tuple[ExtraPackage, ...] = ()
 
     def models_for(self, target: Target) -> tuple[PlannedModel, ...]:
         """Return the models as they are for a target."""

@@ -101,7 +101,9 @@ def finished_report(
 
 def _changed_since_verified(package: Path, report: VerifyReport) -> str:
     """Say what of a package is not as it was verified, if anything is."""
-    if any(each.name == package.name and each.sha256 != sha256_of(package) for each in report.artifacts):
-        return f"{package} was changed since it was verified"
+    beside = {each.name: each.sha256 for each in report.artifacts if each.name.endswith((package.name, ".whl"))}
+    for file, digest in ((package.with_name(name), digest) for name, digest in beside.items()):
+        if not file.is_file() or sha256_of(file) != digest:
+            return f"{file} was changed since it was verified"
     folder = package.with_name(package.name.removesuffix(".tar.gz"))
     return changed_since_made(folder) if folder.is_dir() else ""

@@ -6,7 +6,7 @@ arguments and scripts are decided again from it, which takes no time, and have t
 
 import hashlib
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from importlib.metadata import version as installed_version
@@ -24,7 +24,7 @@ from ortrim.buildspec.targets import CPUS, TARGETS
 from ortrim.compiling.dead_kernels import unused_types
 from ortrim.compiling.plan import BuildPlan, PlannedModel, PlannedTarget, Toolchain, digest
 from ortrim.compiling.upstream_arguments import optional_sources
-from ortrim.errors import Diagnostic, StorageError, VerifyError
+from ortrim.errors import Diagnostic, StorageError, UsageError, VerifyError
 from ortrim.models.graph_facts import STRING_NORMALIZER, locale_of, node_facts
 from ortrim.models.hot_operators import hot_file, required_of
 from ortrim.models.onnx_files import read_onnx
@@ -113,6 +113,7 @@ def possible_targets(
     """Return the targets of a request, or refuse what needs no look at a model to be refused."""
     host = require_host() if to_run and not request.elsewhere else asked_for.host_target()
     targets = targets_of(loaded, request, note)
+    _require_extra_packages(loaded, targets, request)
     if (bundle := site_bundle()) is not None:
         bundle.require(loaded.onnxruntime.version, tuple(target.id for target in targets))
     if to_run:
@@ -121,6 +122,19 @@ def possible_targets(
         for each, own in by_platform(targets, lambda target: target.target):
             each.require_tools(loaded, own, request)
     return targets
+
+
+def _require_extra_packages(loaded: LoadedSpec, targets: Sequence[TargetSpec], request: Request) -> None:
+    """Refuse a package that a command asks for and no target of it can have."""
+    own = ((target, platform_of(target.target)) for target in targets)
+    possible = {
+        name for target, each in own if each.linkage(loaded, target) == "shared" for name in each.EXTRA_PACKAGES
+    }
+    for package in request.packages:
+        if package not in possible:
+            what = f"none of {', '.join(target.id for target in targets)} can have a {package}"
+            hint = "choose a Linux target, with linkage = 'shared'"
+            raise UsageError("no-such-package", what, where="--package", hint=hint)
 
 
 @dataclass(frozen=True, kw_only=True)

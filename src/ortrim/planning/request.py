@@ -19,7 +19,7 @@ from ortrim.base.files import PACKAGE, shipped_folder, storage_errors, write_ato
 from ortrim.base.json import read_json, to_canonical_json, to_data, to_json
 from ortrim.base.tools import X64_USER, require
 from ortrim.buildspec.build_options import ProfileName
-from ortrim.buildspec.buildspec import AlsoPackaged, BuildSpec, LoadedSpec, TargetSpec
+from ortrim.buildspec.buildspec import BuildSpec, ExtraPackage, LoadedSpec, TargetSpec
 from ortrim.buildspec.load import load_spec
 from ortrim.buildspec.problems import VERSION, Sha256, nearest
 from ortrim.buildspec.targets import TARGETS, Target
@@ -45,7 +45,7 @@ class Request(Compilation):
     spec: Path
     target: str | None = None
     profile: ProfileName | None = None
-    packages: tuple[AlsoPackaged, ...] = ()
+    packages: tuple[ExtraPackage, ...] = ()
     version: str | None = None
     jobs: int | None = None
     output: Path = Path("artifacts")

@@ -7,7 +7,7 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from ortrim.base.console import Step
-from ortrim.buildspec.buildspec import IN_PLACE, BuildSpec, TargetSpec
+from ortrim.buildspec.buildspec import IN_PLACE, BuildSpec, ExtraPackage, TargetSpec
 from ortrim.buildspec.problems import Location, Problem
 from ortrim.buildspec.targets import Architecture, Target
 from ortrim.compiling.container_engines import ContainerOptions
@@ -73,6 +73,8 @@ class Platform(DeviceRules):
     """The kinds of types that upstream's `build.py` compiles into no library for the platform."""
     KEPT: ClassVar[Mapping[str, Any]] = {}
     """Build options that ortrim's own profiles have otherwise than elsewhere, for crash reporters."""
+    EXTRA_PACKAGES: ClassVar[frozenset[ExtraPackage]] = frozenset()
+    """What can be made beside the package of a target that links `shared`."""
     IN_AN_APP: ClassVar[tuple[str, ...]] = ()
     """The lines that take a package into an app; `{package}` is its path, `{folder}` that of its folder."""
 

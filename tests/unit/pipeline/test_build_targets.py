@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 import pytest
 
+from ortrim.base.files import sha256_of
 from ortrim.errors import (
     BinaryError,
     BudgetMissed,
@@ -17,6 +18,7 @@ from ortrim.errors import (
     ParityError,
     StorageError,
     ToolError,
+    UsageError,
     VerifyError,
 )
 from ortrim.package.package import write_sums
@@ -28,7 +30,7 @@ from ortrim.planning.planned import planned_for
 from ortrim.report.write import read_report, write_reports
 from ortrim.verify.failures import gravest_failure
 from ortrim.verify.judge import failed_device, failure_of
-from ortrim.verify.reports import NOT_FOR_DEVICE, VerifyReport
+from ortrim.verify.reports import NOT_FOR_DEVICE, ReportedArtifact, VerifyReport
 from pipeline_stages import Stages, leave_report
 from refusing import refused
 from sample_reports import RECORDED, on_device, recorded_report
@@ -118,6 +120,34 @@ def test_a_package_that_was_removed_is_made_again(
     made = pretend(monkeypatch, report)
     assert build(stages.request(), stages.console) == (report,)
     assert made == ["built", "packaged", "verified"]
+
+
+@pytest.mark.parametrize("kept", [b"", b"another"])
+def test_a_wheel_that_was_removed_or_changed_is_made_again(
+    stages: Stages, finished: Callable[[], Path], monkeypatch: pytest.MonkeyPatch, kept: bytes
+) -> None:
+    folder = finished()
+    report, wheel = read_report(folder / "report.json"), folder / "ortrim_vad-1.21.0-py3-none-any.whl"
+    wheel.write_bytes(b"wheel")
+    made_of = ReportedArtifact(name=wheel.name, size_bytes=5, sha256=sha256_of(wheel), build_id=None)
+    write_reports(replace(report, artifacts=(*report.artifacts, made_of)), folder)
+    forbid(monkeypatch)
+    build(stages.request(), stages.console)
+    if kept:
+        wheel.write_bytes(kept)
+    else:
+        wheel.unlink()
+    made = pretend(monkeypatch, recorded_report())
+    build(stages.request(), stages.console)
+    assert made == ["built", "packaged", "verified"]
+
+
+@pytest.mark.parametrize("target", ["ios-arm64", "android-arm64-v8a"])
+def test_a_wheel_that_no_target_can_have_is_refused_before_any_work(stages: Stages, target: str) -> None:
+    """A buildspec may ask for one of its other targets."""
+    error = refused(UsageError, build, stages.request(target=target, packages=("wheel",)), stages.console)
+    assert (error.code, error.what) == ("no-such-package", f"none of {target} can have a wheel")
+    assert stages.ran == []
 
 
 @pytest.mark.parametrize("changed", ["package.tar.gz", "package/models/m.ort", "package/SHA256SUMS", "report.json"])

@@ -89,10 +89,16 @@ def build(
 
 @task()
 def plan(
-    console: Console, models: GivenModels, target: str | None = None, json: bool = False, output: str = "artifacts"
+    console: Console,
+    models: GivenModels,
+    package: Sequence[str],
+    target: str | None = None,
+    json: bool = False,
+    output: str = "artifacts",
 ) -> None:
     """Show what a build would do, without compiling anything."""
-    _show_plan(models.request(request_from(target=target, output=output), console), console, json_mode=json)
+    request = request_from(target=target, output=output, package=package)
+    _show_plan(models.request(request, console), console, json_mode=json)
 
 
 @task()
@@ -100,12 +106,13 @@ def verify(
     console: Console,
     models: GivenModels,
     verifying: Verifying,
+    package: Sequence[str],
     target: str | None = None,
     output: str = "artifacts",
     json: bool = False,
 ) -> None:
     """Verify an existing build again."""
-    request = request_from(target=target, output=output, verifying=verifying)
+    request = request_from(target=target, output=output, package=package, verifying=verifying)
     from ortrim.pipeline.building import verify_again  # noqa: PLC0415 - see above
 
     conclude(console, verify_again(models.request(request, console), console), json_mode=json)
@@ -113,7 +120,12 @@ def verify(
 
 @task(help={"model": f"{MODEL_HELP}, or the name of what was built"})
 def report(
-    console: Console, models: GivenModels, target: str | None = None, output: str = "artifacts", json: bool = False
+    console: Console,
+    models: GivenModels,
+    package: Sequence[str],
+    target: str | None = None,
+    output: str = "artifacts",
+    json: bool = False,
 ) -> None:
     """Show the report of the last build.
 
@@ -126,5 +138,7 @@ def report(
     folders = latest_folders(models.words, Path(output), target)
     found = tuple(map(report_of, folders.values()))
     if not found:
-        found = reports_of(models.request(request_from(target=target, output=output), console), console)
+        found = reports_of(
+            models.request(request_from(target=target, output=output, package=package), console), console
+        )
     show_reports(console, found, json_mode=json)

@@ -34,6 +34,7 @@ class Linux(Platform):
     """
 
     NAME = "linux"
+    EXTRA_PACKAGES = frozenset(("wheel",))
     IN_AN_APP = (
         "mkdir -p third_party/ortrim && tar xzf {package} --strip-components=1 -C third_party/ortrim",
         "CMakeLists.txt: find_package(onnxruntime REQUIRED CONFIG PATHS third_party/ortrim)",

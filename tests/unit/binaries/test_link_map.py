@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ortrim.base.files import shipped_folder
 from ortrim.binaries.elf import ComponentSize, SymbolSize
 from ortrim.binaries.link_map import MapInput, MapSymbol, parse_link_map, read_link_map
 from ortrim.errors import BinaryError
@@ -55,7 +56,7 @@ def test_real_map_of_the_runtime_is_attributed_to_its_components() -> None:
         ("libonnxruntime_session.a(onnxruntime_c_api.cc.o)", ".text", "c api"),
         ("CMakeFiles/onnxruntime.dir/a folder/hooks/avx512_kernels.cc.o", ".text", "mlas"),
         ("CMakeFiles/onnxruntime.dir/hooks/avx512_nchwc.cc.o", ".text", "mlas"),
-        ("CMakeFiles/onnxruntime.dir/a folder/hooks/unreached.c.o", ".rodata", "other"),
+        ("CMakeFiles/onnxruntime.dir/a folder/hooks/unreached.c.o", ".rodata", "mlas"),
         ("x/libonnxruntime_framework.a(/y/run_options.cc.o)", ".text", "c api"),
         ("libonnxruntime_providers.a(run_options.cc.o)", ".text", "providers"),
         ("<internal>", ".got.plt", "dynamic linking"),
@@ -67,6 +68,13 @@ def test_real_map_of_the_runtime_is_attributed_to_its_components() -> None:
 def test_component_of_an_input_section(file: str, section: str, component: str) -> None:
     """Archives, objects of a CMake target and what the linker made are each told by their name."""
     assert component_of(file, section) == component
+
+
+def test_every_source_of_our_own_belongs_to_a_component() -> None:
+    sources = [path.name for path in sorted(shipped_folder("cmake").glob("*.c*")) if path.suffix in {".c", ".cc"}]
+    assert {"kept_blocks.cc", "unreached.c"} < set(sources)
+    files = [f"CMakeFiles/onnxruntime.dir/hooks/{name}.o" for name in sources]
+    assert [file for file in files if component_of(file, ".text") == "other"] == []
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ import pytest
 from ortrim.base.command import run
 
 ROOT: Final = Path(__file__).parents[2]
+MOST_BYTES: Final = 2_000_000
 IGNORED: Final = shutil.ignore_patterns("__pycache__", "*.pyc")
 
 
@@ -38,14 +39,15 @@ def files_below(folder: Path, prefix: str) -> set[str]:
 
 
 def test_the_wheel_holds_code_and_data(wheel: Path) -> None:
-    """All modules, pins, templates and scripts, the runner's source and the buildspecs are there, and nothing else."""
+    """All modules, pins, templates and scripts, the runner's source and the demo are there, and nothing else."""
     expected = files_below(ROOT / "src" / "ortrim", "ortrim")
     expected |= files_below(ROOT / "runner", "ortrim/resources/runner")
-    expected |= files_below(ROOT / "buildspecs", "ortrim/resources/buildspecs")
+    expected |= {"ortrim/resources/buildspecs/silero-vad.toml"}
     expected |= files_below(ROOT / "docker", "ortrim/resources/docker")
     with zipfile.ZipFile(wheel) as opened:
         names = {name for name in opened.namelist() if ".dist-info/" not in name}
     assert names == expected
+    assert wheel.stat().st_size <= MOST_BYTES
 
 
 def test_the_program_starts_from_the_wheel(wheel: Path, tmp_path: Path) -> None:

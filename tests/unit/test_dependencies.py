@@ -17,8 +17,9 @@ BOTH: Final = pytest.mark.parametrize("lock", [LOCK, LOCK_FOR_DEVELOPMENT], ids=
 def declared() -> tuple[set[str], set[str]]:
     """Return what pyproject.toml names to run and to build ortrim, and all that it names, without versions."""
     groups = PROJECT["dependency-groups"]
-    extra = PROJECT["project"]["optional-dependencies"]["devicefarm"]
-    to_run = [*PROJECT["project"]["dependencies"], *extra, *groups["build"], *PROJECT["build-system"]["requires"]]
+    extras = PROJECT["project"]["optional-dependencies"]
+    checkout = [*extras["apple"], *extras["devicefarm"], *groups["build"], *groups["converter"]]
+    to_run = [*PROJECT["project"]["dependencies"], *checkout, *PROJECT["build-system"]["requires"]]
     lines = (to_run, [*to_run, *(line for line in groups["dev"] if isinstance(line, str))])
     to_run_names, names = ({re.split(r"[><=!~ ;]", line)[0] for line in each} for each in lines)
     return to_run_names, names

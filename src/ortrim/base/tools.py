@@ -3,9 +3,11 @@
 Also what emulates other machines.
 """
 
+import importlib.metadata
 import os
 import re
 import shutil
+import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -182,6 +184,29 @@ def install_command(package: str) -> str:
     if shutil.which("brew"):
         return f"brew install {names.get('brew', package)}"
     return f"your system's package manager, for {package}"
+
+
+def require_extra(package: str, extra: str) -> str:
+    """Return the version of a Python package that one of ortrim's extras brings, without importing it."""
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError as error:
+        hint = extra_command(extra)
+        raise ToolError("tool-missing", "is not installed", where=package, hint=hint) from error
+
+
+def extra_command(extra: str) -> str:
+    """Return the command that has ortrim with an extra, by the program that installed it."""
+    environment = Path(sys.prefix)
+    if environment.parent.name.startswith("archive-v"):
+        installer = "uvx"
+    elif (environment / "uv-receipt.toml").is_file():
+        installer = "uv tool install"
+    elif (environment / "pipx_metadata.json").is_file():
+        installer = "pipx install --force"
+    else:
+        installer = "pip install"
+    return f'{installer} "ortrim[{extra}]"'
 
 
 CHOOSE: Final = "sudo xcode-select -s /Applications/Xcode.app"

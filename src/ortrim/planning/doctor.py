@@ -22,6 +22,7 @@ from ortrim.base.tools import (
     machine_folder,
     require,
 )
+from ortrim.binaries.macho.layout import require_lief
 from ortrim.compiling.container_engines import ENGINES, ContainerEngine, probe
 from ortrim.devices import adb, ssh
 from ortrim.devices.farms import aws_device_farm, firebase
@@ -211,6 +212,7 @@ def _xcrun(tool: str) -> str:
 
 
 APPLE_CHECKS: Final = (
+    ToolCheck("LIEF", "Apple's targets", require_lief),
     ToolCheck("Xcode", "Apple's targets on a Mac, CoreML; elsewhere: --executor github", _xcode),
     ToolCheck("simctl", "ios-simulator targets: verification on 'simctl' simulators", partial(_xcrun, "simctl")),
     ToolCheck("devicectl", "ios-arm64: verification on 'devicectl' phones", partial(_xcrun, "devicectl")),

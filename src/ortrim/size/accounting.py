@@ -28,7 +28,7 @@ from ortrim.binaries.link_map import (
     require_match,
     source_file,
 )
-from ortrim.binaries.macho.files import MachSection, diagnosed, fat_parts, is_fat, is_macho
+from ortrim.binaries.macho.files import MachSection, diagnosed, fat_parts, is_fat, is_macho, read_sections
 from ortrim.compiling import mechanisms
 from ortrim.compiling.dead_kernels import AVX512_CONVOLUTIONS, AVX512_SOURCES, NEON_CONVOLUTIONS
 from ortrim.compiling.translation_units import Owners, UnitIndex, demangled_kernel_key, object_owners
@@ -512,8 +512,6 @@ def _shown(key: str) -> str:
 
 def account_macho(data: bytes, where: str) -> Accounting:
     """Return the leaves of a Mach-O library, a component for each segment of each architecture."""
-    from ortrim.binaries.macho.files import read_sections  # noqa: PLC0415 - imports lief
-
     with diagnosed(where):
         parts = tuple(fat_parts(data)) if is_fat(data) else (("", data),)
         read = tuple((f"{name} " if name else "", part, read_sections(part)) for name, part in parts)

@@ -9,7 +9,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from apple_slices import TRIPLES, is_truly_signed, recorded
-from ortrim.binaries.macho.exports import WEAK as WEAK_CLASS
 from ortrim.binaries.macho.exports import WEAK_FLAGS, exports_trie, taken_apart
 from ortrim.binaries.macho.files import MachKind, MachSignature, macho_of
 from ortrim.errors import BinaryError
@@ -170,7 +169,9 @@ def weak_bindings(library: bytes) -> int:
     assert parsed is not None
     binary = parsed.at(0)
     assert binary is not None
-    return sum(getattr(binding, "binding_class", None) == WEAK_CLASS for binding in binary.bindings)
+    return sum(
+        getattr(binding, "binding_class", None) == lief.MachO.DyldBindingInfo.CLASS.WEAK for binding in binary.bindings
+    )
 
 
 def symbols(library: bytes) -> list[tuple[str, int]]:

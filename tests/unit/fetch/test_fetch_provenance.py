@@ -26,7 +26,6 @@ from ortrim.github.client import GitHub
 from ortrim.github.fetch import provenance
 from ortrim.github.fetch import provenance as attested
 from ortrim.github.fetch.provenance import (
-    MISSING,
     OTHER_SERVICE,
     Provenance,
     ProvenanceClaim,
@@ -184,7 +183,7 @@ def test_without_the_library_nothing_is_claimed(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setitem(sys.modules, "sigstore.models", None)
     with pytest.raises(Unchecked) as caught:
         check_provenance(json.dumps(recorded("provenance.json")), CLAIM)
-    assert str(caught.value) == MISSING
+    assert str(caught.value) == 'sigstore is not installed; run: pip install "ortrim[attestation]"'
 
 
 def test_keys_are_those_of_today_or_those_of_the_library(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,8 +10,9 @@ from typing import Final
 import pytest
 
 from aar_samples import fake_jdk
+from absent_packages import without_package
 from fake_engine import fake_engine
-from ortrim.base.tools import ToolFinding
+from ortrim.base.tools import ToolFinding, extra_command
 from ortrim.planning import doctor
 from ortrim.planning.doctor import DEVICE_TOOLS, examine
 from ortrim.platforms.android import ndk
@@ -233,14 +234,27 @@ def test_gcloud_is_here(tmp_path: Path) -> None:
 
 
 def test_boto3_is_absent(monkeypatch: pytest.MonkeyPatch) -> None:
-    version = importlib.metadata.version
-
-    def absent(name: str) -> str:
-        if name == "boto3":
-            raise importlib.metadata.PackageNotFoundError(name)
-        return version(name)
-
-    monkeypatch.setattr(importlib.metadata, "version", absent)
+    without_package(monkeypatch, "boto3")
     found = finding("boto3")
     assert (found.problem, found.remedy) == ("is not installed", 'pip install "ortrim[devicefarm]"')
     assert (found.required, "verification on" in found.needed_for) == (False, True)
+
+
+@pytest.mark.parametrize(
+    ("file", "folder", "command"),
+    [
+        ("pyvenv.cfg", "venv", "pip install"),
+        ("uv-receipt.toml", "tools/ortrim", "uv tool install"),
+        ("pipx_metadata.json", "venvs/ortrim", "pipx install --force"),
+        ("pyvenv.cfg", "archive-v0/UbQLGnHesSKisaaE", "uvx"),
+    ],
+)
+def test_an_extra_is_had_as_ortrim_was(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, file: str, folder: str, command: str
+) -> None:
+    """By pip into an environment, by uv or pipx as a tool, or by uv for one run."""
+    environment = tmp_path / folder
+    environment.mkdir(parents=True)
+    (environment / file).touch()
+    monkeypatch.setattr(sys, "prefix", str(environment))
+    assert extra_command("apple") == f'{command} "ortrim[apple]"'

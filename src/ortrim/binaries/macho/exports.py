@@ -17,8 +17,6 @@ from itertools import groupby, takewhile
 from pathlib import Path
 from typing import Final, NamedTuple
 
-import lief
-
 from ortrim.base.files import storage_errors
 from ortrim.binaries.macho.files import (
     LC_DYSYMTAB,
@@ -29,9 +27,8 @@ from ortrim.binaries.macho.files import (
     diagnosed,
     load_commands,
 )
+from ortrim.binaries.macho.layout import load_lief
 from ortrim.errors import BinaryError
-
-lief.disable_leak_warning()  # at the interpreter's end it now and then prints what Python has not collected of it
 
 
 class _Node(NamedTuple):
@@ -88,8 +85,6 @@ def _uleb128(number: int) -> bytes:
     return bytes([*content, number])
 
 
-lief.logging.disable()
-
 LIBRARY_TYPE, SYMBOLS_TYPE = 6, 10
 LC_SEGMENT, LC_UUID, LC_BUILD_VERSION, LC_DYLD_INFO_ONLY = 0x19, 0x1B, 0x32, 0x80000022
 LC_CODE_SIGNATURE, LC_FUNCTION_STARTS, LC_DATA_IN_CODE = 0x1D, 0x26, 0x29
@@ -98,7 +93,6 @@ BINDING_FIELDS, WEAK_FIELD, EXPORT_FIELD = (8, 16, 32), 24, 40
 INDIRECT_FIELD: Final = 56
 FLAGS_FIELD: Final = 24
 WEAK_FLAGS: Final = 0x8000 | 0x10000  # MH_WEAK_DEFINES and MH_BINDS_TO_WEAK, in the header's flags
-WEAK: Final = lief.MachO.DyldBindingInfo.CLASS.WEAK
 SYMBOL: Final = struct.Struct("<IBBHQ")
 STAB_MASK, TYPE_MASK, IN_SECTION, PRIVATE_EXTERN, EXTERN = 0xE0, 0x0E, 0x0E, 0x10, 0x01
 OF_NO_SYMBOL: Final = 0x80000000
@@ -250,13 +244,15 @@ def _write_uuid(content: bytearray) -> None:
 
 def _require_own_definitions(data: bytes) -> None:
     """Refuse a library without a definition of its own of a weak symbol: a pointer to it that moves along."""
+    lief = load_lief()
     parsed = lief.MachO.parse(data)
     binary = parsed.at(0) if parsed is not None else None
     if binary is None:
         raise ValueError("LIEF cannot read it")
     own = {relocation.address for relocation in binary.relocations}
     for binding in binary.bindings:
-        weak = isinstance(binding, lief.MachO.DyldBindingInfo) and binding.binding_class == WEAK
+        info = lief.MachO.DyldBindingInfo
+        weak = isinstance(binding, info) and binding.binding_class == info.CLASS.WEAK
         if weak and binding.address not in own:
             raise ValueError(f"the weak symbol at {binding.address:#x} is another library's")
 

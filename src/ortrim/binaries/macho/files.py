@@ -11,15 +11,16 @@ from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
-from typing import Any, Final
-
-import lief
+from typing import TYPE_CHECKING, Any, Final
 
 from ortrim.binaries import elf
 from ortrim.binaries.elf import ComponentSize, LibraryFacts, LibrarySize, read_bytes
-from ortrim.binaries.macho.layout import LINKEDIT, MachLayout, MachSegment, read_layout, read_segments
+from ortrim.binaries.macho.layout import LINKEDIT, MachLayout, MachSegment, load_lief, read_layout, read_segments
 from ortrim.binaries.static_archives import AR_MAGIC, members_of
 from ortrim.errors import BinaryError
+
+if TYPE_CHECKING:
+    import lief
 
 
 class MachKind(StrEnum):
@@ -300,9 +301,6 @@ def universal_file(parts: Mapping[str, bytes]) -> bytes:
     return HEADER.pack(FAT_MAGIC, len(ordered)) + b"".join(entries) + bytes(content)
 
 
-lief.logging.disable()
-lief.disable_leak_warning()  # at the interpreter's end it now and then prints what Python has not collected of it
-
 KINDS: Final = {
     1: MachKind.OBJECT, 2: MachKind.PROGRAM, 6: MachKind.LIBRARY, 8: MachKind.BUNDLE, 10: MachKind.SYMBOLS,
 }  # fmt: skip
@@ -320,10 +318,7 @@ SIMULATED: Final = frozenset({"x86_64", "x86_64h", "i386"})
 """The older command does not distinguish simulators from devices; no device has these processors."""
 STAB_MASK, PRIVATE_EXTERN, TYPE_MASK, EXTERN = 0xE0, 0x10, 0x0E, 0x01
 BITCODE_MAGICS: Final = (b"BC\xc0\xde", b"\xde\xc0\x17\x0b")
-ZEROED: Final = frozenset({
-    lief.MachO.Section.TYPE.ZEROFILL, lief.MachO.Section.TYPE.GB_ZEROFILL,
-    lief.MachO.Section.TYPE.THREAD_LOCAL_ZEROFILL,
-})  # fmt: skip
+ZEROED: Final = frozenset({0x01, 0x0C, 0x12})  # S_ZEROFILL, S_GB_ZEROFILL, S_THREAD_LOCAL_ZEROFILL
 """Sections that are in memory and not in the file."""
 ENTRY, SLOT, UUID_AT = 4, 8, 8
 """Bytes of an entry of the table of indirect symbols and of a slot of `__got`, and where a UUID's command has it."""
@@ -431,11 +426,11 @@ def unwritten_bytes(data: bytes) -> tuple[range, ...]:
     return tuple(found)
 
 
-def _named_sections(binary: lief.MachO.Binary) -> Iterator[MachSection]:
+def _named_sections(binary: "lief.MachO.Binary") -> Iterator[MachSection]:
     for segment in binary.segments:
         name = _text(segment.name)
         for section in segment.sections:
-            zeroed = section.type in ZEROED
+            zeroed = int(section.type) in ZEROED
             where = 0 if zeroed else section.offset
             inner = _text(section.name)
             yield MachSection(segment=name, name=inner, offset=where, size_bytes=section.size, zeroed=zeroed)
@@ -443,18 +438,20 @@ def _named_sections(binary: lief.MachO.Binary) -> Iterator[MachSection]:
             yield MachSection(segment=name, name="", offset=segment.file_offset, size_bytes=segment.file_size)
 
 
-def _parsed(data: bytes) -> lief.MachO.Binary:
-    config = lief.MachO.ParserConfig()
+def _parsed(data: bytes) -> "lief.MachO.Binary":
+    reader = load_lief().MachO
+    config = reader.ParserConfig()
     config.parse_dyld_exports, config.parse_dyld_bindings, config.parse_dyld_rebases = True, False, False
-    parsed = lief.MachO.parse(data, config)
+    parsed = reader.parse(data, config)
     if parsed is None or parsed.size != 1:
         raise ValueError("LIEF cannot read it")
-    binary = parsed.at(0)
+    binary: lief.MachO.Binary | None = parsed.at(0)
     assert binary is not None
     return binary
 
 
-def _image(data: bytes, architecture: str, kind: MachKind, binary: lief.MachO.Binary) -> MachImage:
+def _image(data: bytes, architecture: str, kind: MachKind, binary: "lief.MachO.Binary") -> MachImage:
+    lief = load_lief()
     dylibs = [command for command in binary.commands if isinstance(command, lief.MachO.DylibCommand)]
     own = next((dylib for dylib in dylibs if dylib.command == lief.MachO.LoadCommand.TYPE.ID_DYLIB), None)
     builds = tuple(sorted(set(_builds(binary, architecture))))
@@ -486,7 +483,8 @@ def _image(data: bytes, architecture: str, kind: MachKind, binary: lief.MachO.Bi
     )
 
 
-def _builds(binary: lief.MachO.Binary, architecture: str) -> Iterator[MachBuild]:
+def _builds(binary: "lief.MachO.Binary", architecture: str) -> Iterator[MachBuild]:
+    lief = load_lief()
     for command in binary.commands:
         if isinstance(command, lief.MachO.BuildVersion):
             number = int(command.platform)
@@ -509,7 +507,7 @@ def _version(numbers: list[int]) -> str:
     return ".".join(str(number) for number in (numbers if numbers[2] else numbers[:2]))
 
 
-def _names(binary: lief.MachO.Binary) -> tuple[set[str], set[str]]:
+def _names(binary: "lief.MachO.Binary") -> tuple[set[str], set[str]]:
     """Return the exported symbols, from the symbol table and the exports trie, and the undefined ones."""
     offered, asked = set[str](), set[str]()
     for symbol in binary.symbols:
@@ -533,7 +531,7 @@ def _text(name: str | bytes) -> str:
     return name if isinstance(name, str) else name.decode(errors="backslashreplace")
 
 
-def _signature(data: bytes, binary: lief.MachO.Binary) -> MachSignature:
+def _signature(data: bytes, binary: "lief.MachO.Binary") -> MachSignature:
     """Tell a signature of a certificate's owner from a linker's; Apple's kern/cs_blobs.h has the layout."""
     command: Any = binary.code_signature
     if command is None or not command.data_size:

@@ -5,13 +5,34 @@ Sources of the format: Apple's mach-o/loader.h and mach-o/nlist.h.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Final
+from functools import cache
+from types import ModuleType
+from typing import TYPE_CHECKING, Final
 
-import lief
+from ortrim.base.tools import require_extra
+
+if TYPE_CHECKING:
+    import lief
 
 LINKEDIT: Final = "__LINKEDIT"  # Names, signature and what the loader reads once: in the file, and not for the program
 READ_ONLY: Final = 0x10
 """SG_READ_ONLY: the loader takes the right to write away when it has filled in the pointers."""
+
+
+def require_lief() -> str:
+    """Return the version of LIEF, which is large and is not loaded here. Raises `ToolError` where it is missing."""
+    return require_extra("lief", "apple")
+
+
+@cache
+def load_lief() -> ModuleType:
+    """Return LIEF, quiet; a library for Apple's systems is read by it. Raises `ToolError` where it is missing."""
+    require_lief()
+    import lief  # noqa: PLC0415 - an extra
+
+    lief.logging.disable()
+    lief.disable_leak_warning()  # at the interpreter's end it now and then prints what Python has not collected of it
+    return lief
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,12 +86,12 @@ class MachLayout:
     shareable: bool
 
 
-def read_segments(binary: lief.MachO.Binary) -> tuple[MachSegment, ...]:
+def read_segments(binary: "lief.MachO.Binary") -> tuple[MachSegment, ...]:
     """Return the segments in the order of their load commands."""
     return tuple(map(_segment, binary.segments))
 
 
-def read_layout(binary: lief.MachO.Binary) -> MachLayout:
+def read_layout(binary: "lief.MachO.Binary") -> MachLayout:
     """Return where the rest of a file lies."""
     dynamic, encryption = binary.dynamic_symbol_command, binary.encryption_info
     return MachLayout(
@@ -89,7 +110,7 @@ HEADER_BYTES: Final = 32
 SYMBOL_BYTES, INDEX_BYTES, POINTER_BYTES, SIGNATURE_ALIGNMENT = 16, 4, 8, 16
 
 
-def _segment(segment: lief.MachO.SegmentCommand) -> MachSegment:
+def _segment(segment: "lief.MachO.SegmentCommand") -> MachSegment:
     rights = int(segment.init_protection)
     return MachSegment(
         name=_text(segment.name),
@@ -103,7 +124,7 @@ def _segment(segment: lief.MachO.SegmentCommand) -> MachSegment:
     )
 
 
-def _parts(binary: lief.MachO.Binary) -> Iterator[LinkeditPart]:
+def _parts(binary: "lief.MachO.Binary") -> Iterator[LinkeditPart]:
     """Yield the tables that are there in the order of cctools' codesign_allocate."""
     info, table, dynamic = binary.dyld_info, binary.symbol_command, binary.dynamic_symbol_command
     if info is not None:
@@ -139,7 +160,7 @@ def _existing(name: str, offset: int, size: int, alignment: int = POINTER_BYTES)
         yield LinkeditPart(name=name, file=_span(offset, size), alignment=alignment)
 
 
-def _symbols(binary: lief.MachO.Binary) -> tuple[range, range, range, range]:
+def _symbols(binary: "lief.MachO.Binary") -> tuple[range, range, range, range]:
     table, groups = binary.symbol_command, binary.dynamic_symbol_command
     everything = range(table.numberof_symbols if table else 0)
     if groups is None:

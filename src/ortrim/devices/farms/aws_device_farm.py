@@ -6,7 +6,6 @@ never tries a call again by itself: a run that is scheduled twice costs twice.
 
 from __future__ import annotations
 
-import importlib.metadata
 import math
 import shlex
 import shutil
@@ -22,6 +21,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 from ortrim.base.command import termination_raises
 from ortrim.base.files import storage_errors, write_atomically
 from ortrim.base.http import TIMEOUT_SECONDS, TransportError
+from ortrim.base.tools import extra_command, require_extra
 from ortrim.devices import kinds
 from ortrim.devices.farms import farm
 from ortrim.devices.farms.farm import FarmJob, FarmRun, FarmStage, FarmTimeouts, Overdue, Seen, Tell, Transient
@@ -30,6 +30,7 @@ from ortrim.errors import Diagnostic, NetworkError, ToolError, VerifyError
 if TYPE_CHECKING:
     from types_boto3_devicefarm.client import DeviceFarmClient
 
+EXTRA: Final = "devicefarm"
 SIGN_IN: Final = (
     "give AWS's own tools credentials that may use Device Farm: aws configure, aws sso login, AWS_PROFILE, or "
     "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
@@ -183,11 +184,7 @@ def _names(error: Exception) -> list[str]:
 
 def found_boto3() -> str:
     """Return the version of boto3."""
-    try:
-        return importlib.metadata.version("boto3")
-    except importlib.metadata.PackageNotFoundError as error:
-        hint = 'pip install "ortrim[devicefarm]"'
-        raise ToolError("tool-missing", "is not installed", where="boto3", hint=hint) from error
+    return require_extra("boto3", EXTRA)
 
 
 def open_account(where: str, timeouts: FarmTimeouts, tell: Tell) -> DeviceFarmAccount:
@@ -197,7 +194,7 @@ def open_account(where: str, timeouts: FarmTimeouts, tell: Tell) -> DeviceFarmAc
         from botocore.config import Config  # noqa: PLC0415
         from botocore.exceptions import BotoCoreError  # noqa: PLC0415
     except ImportError as error:
-        what, hint = "AWS Device Farm needs boto3, which is not installed", 'run: pip install "ortrim[devicefarm]"'
+        what, hint = "AWS Device Farm needs boto3, which is not installed", f"run: {extra_command(EXTRA)}"
         raise ToolError("farm-tool-missing", what, where=where, why=str(error), hint=hint) from error
     farm.keep_addresses_out_of_logs()
     try:

@@ -12,6 +12,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Final
 
 from ortrim.base.checksums import FileEntry
+from ortrim.base.tools import extra_command
 from ortrim.errors import NetworkError
 from ortrim.github.artifacts import provenance_bundles
 from ortrim.github.client import GitHub
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
 ISSUER: Final = "https://token.actions.githubusercontent.com"
 STATEMENT: Final = "application/vnd.in-toto+json"
 PROVENANCE: Final = "https://slsa.dev/provenance/v1"
-MISSING: Final = 'install "ortrim[attestation]"'
 OTHER_SERVICE: Final = "in no public log, as for private repositories: check it with gh attestation verify"
 
 
@@ -56,7 +56,7 @@ def check_provenance(bundle: str, claim: ProvenanceClaim) -> Provenance:
     try:
         from sigstore.models import Bundle  # noqa: PLC0415 - an extra
     except ImportError:
-        raise Unchecked(MISSING) from None
+        raise Unchecked(f"sigstore is not installed; run: {extra_command('attestation')}") from None
     if not _is_in_public_log(bundle):
         raise Unchecked(OTHER_SERVICE)
     verifier = _verifier()

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal
 
 from ortrim.base.tools import install_command
 from ortrim.binaries.apple import EXPORTS, is_simulated, slice_of
+from ortrim.binaries.macho.layout import require_lief
 from ortrim.buildspec.buildspec import FRAMEWORK_LINKAGE, AppleSpec, BuildSpec, TargetSpec
 from ortrim.buildspec.problems import Location, Problem
 from ortrim.buildspec.rules import DEFAULT_GLIBC, stray_keys
@@ -134,7 +135,9 @@ class Apple(Platform):
         return xcode_toolchain(target.target, minimum, self._xcodes_version(spec, target, asked))
 
     def require_tools(self, spec: BuildSpec, targets: Sequence[TargetSpec], asked: Compilation) -> None:
-        """Refuse what cannot be compiled here; `needs-mac` is what only Xcode compiles."""
+        """Refuse what cannot be compiled or packaged here; `needs-mac` is what only Xcode compiles."""
+        if targets:
+            require_lief()
         if asked.elsewhere or asked.on_macs:
             return
         for target in targets:

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from absent_packages import without_package
 from ortrim.buildspec.targets import APPLE, TARGETS
 from ortrim.errors import Diagnostic, ExitCode, PlanError, ToolError
 from ortrim.pins import runtime
@@ -131,6 +132,18 @@ def test_a_plan_for_githubs_macs_can_be_made_anywhere(stages: Stages, target: st
     request = stages.request(target=target, elsewhere=True, on_macs=True)
     (made,) = planned_for(request, stages.console, to_run=True).plan.targets
     assert (made.job.toolchain.kind, made.job.toolchain.version) == ("xcode", PINS.xcode)
+
+
+@pytest.mark.parametrize("changes", [{}, {"elsewhere": True, "on_macs": True}], ids=["here", "github"])
+def test_without_lief_apples_targets_are_refused_at_once(
+    stages: Stages, monkeypatch: pytest.MonkeyPatch, changes: dict[str, Any]
+) -> None:
+    """It reads what is packaged here, whoever compiles; a plan can be shown without it."""
+    without_package(monkeypatch, "lief")
+    error = refused(stages, **changes)
+    assert (error.code, error.where, error.exit_code) == ("tool-missing", "lief", ExitCode.TOOL)
+    assert error.hint.endswith('install "ortrim[apple]"')
+    assert jobs(stages, "ios-arm64").keys() == {"ios-arm64"}
 
 
 def test_a_library_is_cross_built_where_there_is_no_mac(stages: Stages) -> None:

@@ -191,8 +191,8 @@ def require_extra(package: str, extra: str) -> str:
     try:
         return importlib.metadata.version(package)
     except importlib.metadata.PackageNotFoundError as error:
-        hint = extra_command(extra)
-        raise ToolError("tool-missing", "is not installed", where=package, hint=hint) from error
+        what, why = "is not installed", f"it comes with the extra '{extra}', which the base install leaves out"
+        raise ToolError("tool-missing", what, where=package, why=why, hint=extra_command(extra)) from error
 
 
 def extra_command(extra: str) -> str:

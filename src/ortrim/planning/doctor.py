@@ -212,7 +212,7 @@ def _xcrun(tool: str) -> str:
 
 
 APPLE_CHECKS: Final = (
-    ToolCheck("LIEF", "Apple's targets", require_lief),
+    ToolCheck("LIEF", "Apple's targets", require_lief, explained=False),
     ToolCheck("Xcode", "Apple's targets on a Mac, CoreML; elsewhere: --executor github", _xcode),
     ToolCheck("simctl", "ios-simulator targets: verification on 'simctl' simulators", partial(_xcrun, "simctl")),
     ToolCheck("devicectl", "ios-arm64: verification on 'devicectl' phones", partial(_xcrun, "devicectl")),
@@ -239,6 +239,6 @@ def _machine_check(debian: str) -> ToolCheck:
 
 FARM_CHECKS: Final = (
     ToolCheck("gcloud", "verification on 'firebase' devices", firebase.found, explained=False),
-    ToolCheck("boto3", "verification on 'devicefarm' devices", aws_device_farm.found_boto3),
+    ToolCheck("boto3", "verification on 'devicefarm' devices", aws_device_farm.found_boto3, explained=False),
 )
 """What each farm is reached with."""

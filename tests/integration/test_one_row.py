@@ -1,4 +1,4 @@
-"""Products of one row, and LSTMs of one sequence: our own code against float64, and against MLAS's order of sums."""
+"""Products of one row, LSTMs and GRUs of one sequence: our own code against float64, and MLAS's order of sums."""
 
 from pathlib import Path
 from typing import Final
@@ -10,7 +10,7 @@ from ortrim.base.command import run
 from ortrim.base.files import shipped_folder
 from ortrim.base.scripts import packages_folder
 from ortrim.base.tools import EMULATIONS
-from ortrim.compiling.mechanisms import ONE_ROW, ONE_ROW_LSTM
+from ortrim.compiling.mechanisms import ONE_ROW, ONE_ROW_GRU, ONE_ROW_LSTM
 from ortrim.pins.runtime import runtime_pins
 from ortrim.pins.shipped import tool_requirements
 from ortrim.sources.sources import fetch_sources
@@ -45,7 +45,7 @@ def compared(target: str, headers: Path, folder: Path) -> tuple[int, str]:
 
 @pytest.mark.parametrize("target", RUNS)
 def test_outputs_are_those_of_float64(target: str, tmp_path: Path) -> None:
-    """Products of one to three rows; LSTMs of both directions, with and without biases, states, lengths and outputs."""
+    """Products of one to three rows; both directions, with and without biases, states, lengths and outputs."""
     code, said = compared(target, shipped_folder("cmake"), tmp_path)
     assert (code, said) == (0, f"{COMPARED} are right, 0 of one row were left to MLAS\n"), said
 
@@ -73,6 +73,12 @@ def test_a_processor_without_avx2_keeps_mlas_kernels(tmp_path: Path) -> None:
         (ONE_ROW_LSTM, "step * directions * size, size, T{}", "0, 0, T{}"),
         (ONE_ROW_LSTM, "sequences == 1 &&", ""),
         (ONE_ROW_LSTM, "!coupled && peepholes.empty() &&", "!coupled &&"),
+        (ONE_ROW_GRU, "batched_bias_Wh_ : batched_bias_WRh_", "batched_bias_WRh_ : batched_bias_WRh_"),
+        (ONE_ROW_GRU, "std::fill_n(linear, size, 0.0f)", "(void)0"),
+        (ONE_ROW_GRU, "reset[i] *= before[i]", "reset[i] *= 1"),
+        (ONE_ROW_GRU, "step * directions * size, size, 0.0f", "0, 0, 0.0f"),
+        (ONE_ROW_GRU, "batch_size_ != 1 ||", ""),
+        (ONE_ROW_GRU, "output_gate_ != ", "nullptr == "),
     ],
 )
 def test_a_wrong_one_is_seen(tmp_path: Path, header: str, right: str, wrong: str) -> None:

@@ -200,6 +200,7 @@ CONVOLVED: Final = re.compile(
 """The function of MLAS's that `direct_convolutions.h` takes the place of."""
 ONE_ROW: Final = "one_row.h"
 ONE_ROW_LSTM: Final = "one_row_lstm.h"
+ONE_ROW_GRU: Final = "one_row_gru.h"
 PRODUCT: Final = {
     f"{CORE}/core/mlas/lib/sgemm.cpp": (
         "RowsHandled = GetMlasPlatform().GemmFloatKernel(A, B, C, CountK, CountM, CountN, lda, ldc, alpha, ZeroMode);",
@@ -217,7 +218,17 @@ LSTM: Final = {
         "uint8_t* quantized_A_buffer, int32_t* quantize_agg_C_buffer, concurrency::ThreadPool* thread_pool) {",
     ),
 }
-"""The class that `one_row_lstm.h` takes the place of, and what it calls."""
+"""The class that `one_row_lstm.h` takes the place of, and what it calls, as `one_row_gru.h` does."""
+GRU: Final = {
+    f"{CORE}/core/providers/cpu/rnn/deep_cpu_gru.h": (
+        "GemmWeights<T>& recurrent_weights_H, gsl::span<T>& outputs, gsl::span<T>& final_hidden_state);",
+        "gsl::span<T>& outputs, gsl::span<T>& final_hidden_state, gsl::span<T>& zrh);",
+        *("ActivationFuncPtr update_gate_{};", "GruOutputGateFuncPtr output_gate_{};"),
+        *("batched_bias_WRz_, batched_bias_WRr_;", "batched_bias_Wh_, batched_bias_Rh_;", "batched_bias_WRh_;"),
+        *("gsl::span<T> linear_output_;", "gsl::span<T> outputZRH_;", "gsl::span<T> batched_hidden0_;"),
+    ),
+}
+"""The function that `one_row_gru.h` takes the place of, and the members that it reads."""
 KEPT_BLOCKS: Final = "kept_blocks.cc"
 ROOM_ARENA: Final = "room_arena.h"
 ARENA: Final = {
@@ -245,6 +256,7 @@ COSTS: Final = {
     DIRECT: "conv.cc calls MLAS in another way; convolutions of few positions are slower",
     ONE_ROW: "MLAS calls its kernels in another way; on x86-64 products of one row take three times the instructions",
     ONE_ROW_LSTM: "LSTM's source is of another form; an LSTM over one sequence is slower",
+    ONE_ROW_GRU: "GRU's source is of another form; a GRU over one sequence is slower",
     KEPT_BLOCKS: "the table of C functions is not found; an inference allocates its memory anew",
     ROOM_ARENA: "BFCArena is of another form; the memory of small tensors is divided and joined in every inference",
     ERRORS: "upstream's macros for errors are not found as they were; the library is an eighth larger",
@@ -347,6 +359,8 @@ def _missing_hot(paths: JobPaths, job: BuildJob) -> Iterator[str]:
         yield ONE_ROW
     if not product or not _has_words(paths, LSTM):
         yield ONE_ROW_LSTM
+    if not product or not _has_words(paths, GRU):
+        yield ONE_ROW_GRU
     yield from (name for name in HOT_SOURCES if not any(core.glob(f"{name}*")))
 
 

@@ -66,7 +66,7 @@ WHOLE: Final = {
     "    MLAS_THREADPOOL* ThreadPool\n    );\n",
     **{
         name: "\n".join(words)
-        for wanted in (mechanisms.ARENA, mechanisms.PRODUCT, mechanisms.LSTM)
+        for wanted in (mechanisms.ARENA, mechanisms.PRODUCT, mechanisms.LSTM, mechanisms.GRU)
         for name, words in wanted.items()
     },
     mechanisms.UPSTREAM: "static constexpr OrtApi ort_api_1 = {\n    &OrtApis::Run,\n};\n",
@@ -138,6 +138,7 @@ def test_a_tree_that_has_everything_loses_nothing(tree: JobPaths) -> None:
         ([f"{CORE}/core/framework/sequential_executor.cc"], "core/framework/sequential_executor"),
         *(([name], mechanisms.ROOM_ARENA) for name in mechanisms.ARENA),
         *(([name], mechanisms.ONE_ROW_LSTM) for name in mechanisms.LSTM),
+        *(([name], mechanisms.ONE_ROW_GRU) for name in mechanisms.GRU),
         ([mechanisms.UPSTREAM], mechanisms.KEPT_BLOCKS),
     ],
 )
@@ -152,9 +153,9 @@ def test_what_does_not_fit_a_tree_is_left_out_of_it(tree: JobPaths, files: list[
 
 
 @pytest.mark.parametrize("file", mechanisms.PRODUCT)
-def test_an_lstm_of_one_row_goes_with_the_product_that_it_calls(tree: JobPaths, file: str) -> None:
+def test_what_has_one_row_goes_with_the_product_that_it_calls(tree: JobPaths, file: str) -> None:
     (tree.sources / file).write_text("void other();\n")
-    assert left_out(tree) == (mechanisms.ONE_ROW, mechanisms.ONE_ROW_LSTM)
+    assert left_out(tree) == (mechanisms.ONE_ROW, mechanisms.ONE_ROW_LSTM, mechanisms.ONE_ROW_GRU)
 
 
 @pytest.mark.parametrize("macro", [f"{name} {macro}" for name, macros in mechanisms.MACROS.items() for macro in macros])

@@ -15,10 +15,7 @@
 #include <utility>
 
 #include "core/mlas/inc/mlas.h"
-
-namespace ortrim {
-bool AddProduct(const float* row, const void* weights, float* output, size_t depth, size_t columns);  // of one_row.h
-}
+#include "one_row_product.h"
 
 namespace onnxruntime {
 namespace lstm {
@@ -75,10 +72,7 @@ class OneRowLstm {
       const int step = direction == kReverse ? length - 1 - each : each;
       T* of_step = gates.data() + step * row;
       T* output = outputs.empty() ? last_hidden : outputs.data() + step * directions * size;
-      if (!recurrent_weights.is_prepacked_ ||
-          !ortrim::AddProduct(before, recurrent_weights.buffer_, of_step, size, row))
-        ComputeGemm(1, row, size, 1.0f, Values(before, size), recurrent_weights, 1.0f, gsl::span<T>(of_step, row), row,
-                    nullptr, nullptr, threads);
+      ortrim::AddRow(before, recurrent_weights, of_step, size, row, threads);
       MlasComputeLogistic(of_step, of_step, 3 * size);
       MlasComputeTanh(of_step + 3 * size, of_step + 3 * size, size);
       MergeGates(of_step, last_cell, output, size);

@@ -1,6 +1,7 @@
-// Runs the product of one row and the LSTM of one sequence on random numbers, and compares what they write with what
+// Runs the product of one row, and the LSTM and the GRU of one sequence, on random numbers, and compares what they write with what
 // float64 has, and each product with MLAS's own kernel's, to the last bit. Prints how many were compared; or the first that
 // differs.
+#include "one_row_gru.h"
 #include "one_row_lstm.h"
 #undef UniDirectionalLstm
 
@@ -14,13 +15,14 @@
 
 #include "mlasi.h"
 
-namespace onnxruntime::lstm {
+namespace onnxruntime {
 int left_to_upstream = 0;
 }
 
 namespace {
 
 using namespace onnxruntime::lstm;
+using onnxruntime::left_to_upstream;
 
 std::mt19937 numbers(20261129);
 int one_rows = 0;  // how often MLAS's kernel was asked for one row
@@ -173,6 +175,82 @@ bool SameLstm(int number) {
   return true;
 }
 
+bool SameGru(int number) {
+  const int steps = Some(1, 12), length = Some(0, 2) ? steps : Some(1, steps), depth = Some(1, 40), directions = Some(1, 2);
+  const int size = Some(0, 5) ? Some(1, 70) : Some(120, 280), row = 3 * size;
+  const bool reverse = Some(0, 1), biased = Some(0, 1), begun = Some(0, 1), sequence = Some(0, 2), packed = Some(0, 3);
+  const bool linear = Some(0, 1);
+  const Weights from_input(row, depth, packed), to_gates(2 * size, size, packed), to_fresh(size, size, packed);
+  const auto input = Values(steps * depth), bias = Values(2 * row), hidden = Values(size);
+  const float unset = std::numeric_limits<float>::quiet_NaN();
+  std::vector<float> output(sequence ? (steps - 1) * directions * size + size : 0, unset), last(size, unset);
+
+  const auto span = [](const std::vector<float>& values, bool given) {
+    return gsl::span<const float>(values.data(), given ? values.size() : 0);
+  };
+  onnxruntime::detail::UniDirectionalGru<float> gru(steps, 1, depth, size, linear, reverse ? kReverse : kForward,
+                                                    span(bias, biased), span(hidden, begun), "sigmoid", "tanh",
+                                                    std::numeric_limits<float>::max());
+  gsl::span<float> outputs(output.data(), output.size()), last_hidden(last.data(), size);
+  const gsl::span<const int> lengths(&length, length == steps ? 0 : 1);
+  gru.Compute(span(input, true), lengths, directions, from_input.Given(), to_gates.Given(), to_fresh.Given(), outputs,
+              last_hidden);
+
+  const auto differs = [&](const char* what, int step, float value, double right) {
+    if (std::fabs(value - right) <= 1e-5) return false;
+    std::printf("GRU %d, %s of step %d: %.9g instead of %.9g\n", number, what, step, value, right);
+    return true;
+  };
+  std::vector<float> before(size);
+  std::vector<double> now(size);
+  if (begun) before = hidden;
+  for (int each = 0; each < length; each++) {
+    const int step = reverse ? length - 1 - each : each;
+    std::vector<float> kept(size);
+    const auto gate = [&](int which, int i) {
+      const int column = which * size + i;
+      return from_input.Product(input.data() + step * depth, column) + (biased ? bias[column] : 0);
+    };
+    const auto from_before = [&](int which, int i) { return biased ? bias[row + which * size + i] : 0.0; };
+    for (int i = 0; i < size; i++)
+      kept[i] = Logistic(gate(1, i) + to_gates.Product(before.data(), size + i) + from_before(1, i)) * (linear ? 1 : before[i]);
+    for (int i = 0; i < size; i++) {
+      const double update = Logistic(gate(0, i) + to_gates.Product(before.data(), i) + from_before(0, i));
+      const double rest = linear ? kept[i] * (to_fresh.Product(before.data(), i) + from_before(2, i))
+                                 : to_fresh.Product(kept.data(), i) + from_before(2, i);
+      now[i] = (1 - update) * std::tanh(gate(2, i) + rest) + update * before[i];
+      if (sequence && differs("output", step, output[step * directions * size + i], now[i])) return false;
+    }
+    before.assign(now.begin(), now.end());
+  }
+  for (int i = 0; i < size; i++)
+    if (differs("last output", length, last[i], now[i])) return false;
+  for (int step = length; sequence && step < steps; step++)
+    for (int i = 0; i < size; i++)
+      if (differs("output after the end", step, output[step * directions * size + i], 0)) return false;
+  for (int step = 0; sequence && step + 1 < steps; step++)
+    for (int i = size; i < directions * size; i++)
+      if (!std::isnan(output[step * directions * size + i])) return std::puts("the other direction is written to") < 0;
+  return true;
+}
+
+bool LeavesOtherGrus() {
+  const std::vector<float> some(64);
+  const gsl::span<const float> none, given(some.data(), some.size());
+  gsl::span<float> no_output;
+  const gsl::span<const int> no_lengths;
+  const GemmWeights<float> weights{false, some.data()};
+  const auto left = [&](int sequences, const char* gates, const char* fresh, float clip) {
+    const int before = left_to_upstream;
+    onnxruntime::detail::UniDirectionalGru<float>(1, sequences, 1, 1, true, kForward, none, none, gates, fresh, clip)
+        .Compute(given, no_lengths, 1, weights, weights, weights, no_output, no_output);
+    return left_to_upstream == before + 1;
+  };
+  const float most = std::numeric_limits<float>::max();
+  return left(2, "sigmoid", "tanh", most) && left(1, "relu", "tanh", most) && left(1, "sigmoid", "relu", most) &&
+         left(1, "sigmoid", "tanh", 3);
+}
+
 // What is not float32 of one sequence with the operator's own activations is upstream's.
 bool LeavesTheRest() {
   const onnxruntime::logging::Logger logger;
@@ -229,7 +307,7 @@ void MlasTrySimpleParallel(MLAS_THREADPOOL*, const ptrdiff_t count, const std::f
 int main(int, char** words) {
   const int wanted = std::atoi(words[1]);
   for (int number = 0; number < wanted; number++)
-    if (!SameProduct(number) || !SameLstm(number)) return 1;
-  if (!LeavesTheRest()) return std::puts("an LSTM of another kind is not left to upstream"), 1;
+    if (!SameProduct(number) || !SameLstm(number) || !SameGru(number)) return 1;
+  if (!LeavesTheRest() || !LeavesOtherGrus()) return std::puts("one of another kind is not left to upstream"), 1;
   std::printf("%d are right, %d of one row were left to MLAS\n", wanted, one_rows);
 }

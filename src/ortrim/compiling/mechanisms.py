@@ -36,8 +36,9 @@ INFERENCE: Final = frozenset(
     EnableTelemetryEvents DisableTelemetryEvents SetLanguageProjection GetAvailableProviders
     ReleaseAvailableProviders GetBuildInfoString
 
-    CreateEnvWithGlobalThreadPools DisablePerSessionThreads CreateThreadingOptions ReleaseThreadingOptions
-    SetGlobalIntraOpNumThreads SetGlobalInterOpNumThreads SetGlobalSpinControl SetGlobalDenormalAsZero
+    CreateEnvWithGlobalThreadPools CreateEnvWithCustomLoggerAndGlobalThreadPools DisablePerSessionThreads
+    CreateThreadingOptions ReleaseThreadingOptions SetGlobalIntraOpNumThreads SetGlobalInterOpNumThreads
+    SetGlobalSpinControl SetGlobalDenormalAsZero
 
     CreateSessionOptions CloneSessionOptions ReleaseSessionOptions SetSessionExecutionMode EnableMemPattern
     DisableMemPattern EnableCpuMemArena DisableCpuMemArena SetSessionLogId SetSessionLogVerbosityLevel

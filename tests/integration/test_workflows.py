@@ -146,6 +146,7 @@ def test_a_job_may_only_what_it_says(workflows: dict[str, Any]) -> None:
     assert {place: keys for place, keys in writing.items() if keys} == {
         "build.yml: attest": ["attestations", "id-token"],
         "build.yml: farm": ["id-token"],
+        "publish.yml: publish": ["id-token"],
         "release.yml: build": ["attestations", "id-token"],
         "release.yml: draft": ["contents"],
         "release.yml: publish": ["contents"],
@@ -169,8 +170,8 @@ def test_what_another_job_left_is_unpacked_beside_the_checkout(workflows: dict[s
         for step in job.get("steps", ())
         if "download-artifact@" in step.get("uses", "")
     }
-    assert len(folders) == 7
-    assert set(folders.values()) == {"compiled/", "delivery/", "artifacts/", "deliveries/", "proposed/"}
+    assert len(folders) == 8
+    assert set(folders.values()) == {"compiled/", "delivery/", "artifacts/", "deliveries/", "dist/", "proposed/"}
     assert [folder for folder in folders.values() if git(ROOT, "ls-files", "--", folder)] == []
 
 
@@ -203,15 +204,19 @@ def test_the_run_s_own_token_is_given_to_few(workflows: dict[str, Any]) -> None:
         if "github.token" in json.dumps(step)
     }
     assert [place for place in steps if "write" not in steps[place].values()] == [
-        "update-pins.yml: update: Pin newer versions of ONNX Runtime"
+        "publish.yml: build: Check the tag",
+        "update-pins.yml: update: Pin newer versions of ONNX Runtime",
     ]
-    assert len(steps) == 4
+    assert len(steps) == 5
 
 
 def test_no_workflow_has_a_secret(workflows: dict[str, Any]) -> None:
-    """Who logs in does so by a token of the run; one job is in the environment of the farms."""
+    """Who logs in does so by a token of the run; two jobs are in an environment of their own."""
     assert "secrets." not in json.dumps(workflows)
-    assert [place for place, job in jobs(workflows) if "environment" in job] == ["build.yml: farm"]
+    assert [place for place, job in jobs(workflows) if "environment" in job] == [
+        "build.yml: farm",
+        "publish.yml: publish",
+    ]
 
 
 def test_who_may_log_in_to_farms_runs_no_code_of_others(workflows: dict[str, Any]) -> None:
@@ -270,8 +275,19 @@ def test_what_passed_is_attested_though_another_target_failed(workflows: dict[st
     assert mark["if"] == f"${{{{ steps.{sign['id']}.outcome == 'success' }}}}"
 
 
-def test_a_version_is_released_and_no_tag_that_moves(workflows: dict[str, Any]) -> None:
-    (pattern,) = workflows["release.yml"]["on"]["push"]["tags"]
+def test_who_publishes_to_pypi_runs_no_script(workflows: dict[str, Any]) -> None:
+    """It downloads what the job before built and checked, and hands it to PyPI's own action."""
+    publish = workflows["publish.yml"]["jobs"]["publish"]
+    assert publish["needs"] == "build"
+    assert [step["uses"].partition("@")[0] for step in publish["steps"]] == [
+        "actions/download-artifact",
+        "pypa/gh-action-pypi-publish",
+    ]
+
+
+@pytest.mark.parametrize("file", ["publish.yml", "release.yml"])
+def test_a_version_is_released_and_no_tag_that_moves(workflows: dict[str, Any], file: str) -> None:
+    (pattern,) = workflows[file]["on"]["push"]["tags"]
     assert [tag for tag in ("v1", "v10", "v1.2", "v1.2.0", "v0.1.0rc1") if fnmatch(tag, pattern)] == [
         tag for tag in ("v1.2", "v1.2.0", "v0.1.0rc1") if TAG.fullmatch(tag)
     ]

@@ -28,9 +28,10 @@ from ortrim.package.manifest import FACTS
 from ortrim.platforms.android.ndk import REPOSITORY
 from ortrim.sources.commits import git
 from own_caches import link_parts
+from package_index import package_index
 from pin_sources import REDIRECTED, add_hub, googles_list, repositories
 from workflow_runner import ROOT, clean_clone, new_repository
-from workflow_scripts import ACTION, APP, BUILD, BY_ACT, CI, PINS, RELEASE
+from workflow_scripts import ACTION, APP, BUILD, BY_ACT, CI, PINS, PUBLISH, RELEASE
 
 pytestmark = [pytest.mark.build, pytest.mark.network, pytest.mark.needs("git")]
 
@@ -301,6 +302,27 @@ def await_true(question: Callable[[], bool]) -> None:
     while not question():
         assert time.monotonic() < ends
         time.sleep(0.1)
+
+
+def test_a_signed_tag_is_published(act: Act, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The index has what the build uploaded, byte for byte; of a tag that nobody signed nothing is built."""
+    git(act.clone, "tag", "v0.1.0")
+    git(act.clone, "push", "--quiet", "origin", "v0.1.0")
+    pushed = {"ref": "refs/tags/v0.1.0"}
+    programs = fake_programs(tmp_path / "programs", monkeypatch)
+    act.environment.update(add_hub(programs, tmp_path / "hub.json", tags=("v0.1.0",)))
+    done = act.run("push", "publish.yml", payload=pushed)
+    assert ended(done)["build"] == "failed"
+    assert "::error title=tag-not-signed::v0.1.0: is not signed" in done.stdout
+    assert not act.artifacts.exists()
+    act.environment["GH_STAND_IN_SIGNED"] = "v0.1.0"
+    with package_index(tmp_path / "index") as act.environment["ACT_INDEX"]:
+        done = act.run("push", "publish.yml", payload=pushed)
+    require_success(done, PUBLISH)
+    assert ended(done) == {"build": "succeeded", "publish": "succeeded"}
+    uploaded = files_in(act.artifacts / "distributions")
+    assert uploaded.keys() == {"ortrim-0.1.0-py3-none-any.whl", "ortrim-0.1.0.tar.gz"}
+    assert files_in(tmp_path / "index") == uploaded
 
 
 @pytest.mark.slow

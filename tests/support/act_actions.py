@@ -11,7 +11,9 @@ from pathlib import Path
 from typing import Final
 
 from ortrim.base.checksums import check_sums
+from ortrim.base.command import run
 from ortrim.sources.commits import git
+from package_index import python_with_index_tools
 from workflow_runner import take_packages_of_the_tests
 
 FOLDER: Final = Path(os.environ["ACT_STAND_INS"])
@@ -94,11 +96,21 @@ def attest() -> None:
     note("attested", sums.read_text().splitlines())
 
 
+def publish() -> None:
+    """Check and upload what is in `dist/`, to the index that takes PyPI's place."""
+    twine = python_with_index_tools("-m", "twine")
+    files = sorted((WORKSPACE / "dist").iterdir())
+    for words in (("check", "--strict"), ("upload", "--repository-url", os.environ["ACT_INDEX"], "-u", "x", "-p", "x")):
+        done = run((*twine.words, *words, *files), environment=twine.environment)
+        sys.stdout.write(done.stdout + done.stderr)
+        assert done.returncode == 0
+
+
 def note(name: str, what: object) -> None:
     with (FOLDER / f"{name}.jsonl").open("a") as file:
         file.write(json.dumps(what) + "\n")
 
 
 if __name__ == "__main__":
-    works: tuple[Callable[..., None], ...] = (checkout, packages, upload, download, restore, save, attest)
+    works: tuple[Callable[..., None], ...] = (checkout, packages, upload, download, restore, save, attest, publish)
     {work.__name__: work for work in works}[sys.argv[1]](*map(Path, sys.argv[2:]))

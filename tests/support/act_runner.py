@@ -37,6 +37,7 @@ STAND_INS: Final = {
     "actions/cache/restore": ("restore", "path", "key", "restore-keys"),
     "actions/cache/save": ("save", "path", "key"),
     "actions/attest": ("attest", "subject-checksums"),
+    "pypa/gh-action-pypi-publish": ("publish",),
 }
 """What does each action's work, and the inputs that it takes."""
 

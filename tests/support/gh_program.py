@@ -89,6 +89,22 @@ def pr_create(state: dict[str, Any], words: argparse.Namespace) -> None:
     sys.stdout.write(f"https://github.com/octo/ort/pull/{len(state['pulls'])}\n")
 
 
+def api(state: dict[str, Any], words: argparse.Namespace) -> None:
+    """Answer for annotated tags, of which some are signed; their ids are their names."""
+    kind, _, name = words.path.removeprefix("repos/{owner}/{repo}/git/").rpartition("/")
+    known = os.environ.get("GH_STAND_IN_TAGS", "").split()
+    if kind == "ref/tags" and name in known:
+        answer = {"ref": f"refs/tags/{name}", "object": {"type": "tag", "sha": name.encode().hex().zfill(40)}}
+    elif kind == "tags":
+        tag = bytes.fromhex(name).strip(b"\0").decode()
+        is_signed = tag in os.environ.get("GH_STAND_IN_SIGNED", "").split()
+        reason = "valid" if is_signed else "unsigned"
+        answer = {"tag": tag, "verification": {"verified": is_signed, "reason": reason}}
+    else:
+        fail('{"message":"Not Found","status":"404"}gh: Not Found (HTTP 404)')
+    sys.stdout.write(json.dumps(answer))
+
+
 def parser() -> argparse.ArgumentParser:
     """Return the words that ortrim may use, with the spelling of the manual."""
     top = Words(prog="gh", allow_abbrev=False)
@@ -118,6 +134,9 @@ def parser() -> argparse.ArgumentParser:
     edit.set_defaults(action=release_edit)
     edit.add_argument("--draft", choices=("true", "false"), required=True)
     edit.add_argument("tag")
+    asked = groups.add_parser("api", allow_abbrev=False)
+    asked.set_defaults(action=api)
+    asked.add_argument("path")
     pull = groups.add_parser("pr", allow_abbrev=False).add_subparsers(required=True, parser_class=Words)
     request = pull.add_parser("create", allow_abbrev=False)
     request.set_defaults(action=pr_create)

@@ -34,7 +34,9 @@ if os.environ.get("REDIRECTED"):
 """Reads addresses at another place, as a network with stand-ins would."""
 
 
-def add_hub(programs: FakePrograms, state: Path, tags: tuple[str, ...] = ()) -> dict[str, str]:
+def add_hub(
+    programs: FakePrograms, state: Path, tags: tuple[str, ...] = (), signed: tuple[str, ...] = ()
+) -> dict[str, str]:
     """Add a `gh`, and a docker that knows one digest; return the environment of a `gh` that keeps its state there."""
     programs.add("docker")
     programs.answer("docker", "--version", stdout="Docker version 28.0.1, build abc\n")
@@ -43,7 +45,7 @@ def add_hub(programs: FakePrograms, state: Path, tags: tuple[str, ...] = ()) -> 
     program = programs.folder / "bin" / "gh"
     program.write_text(f'#!/bin/sh\nexec "{sys.executable}" "{gh_program.__file__}" "$@"\n')
     program.chmod(0o755)
-    return {"GH_STAND_IN": str(state), "GH_STAND_IN_TAGS": " ".join(tags)}
+    return {"GH_STAND_IN": str(state), "GH_STAND_IN_TAGS": " ".join(tags), "GH_STAND_IN_SIGNED": " ".join(signed)}
 
 
 def repositories(folder: Path, *, untagged: str = "") -> Path:

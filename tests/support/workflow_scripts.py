@@ -6,6 +6,7 @@ from typing import Final
 BUILD: Final = "test_a_dispatched_build_is_fetched_by_an_app"
 PINS: Final = "test_pins_are_updated_by_schedule"
 RELEASE: Final = "test_a_pushed_tag_is_released_and_fetched"
+PUBLISH: Final = "test_a_signed_tag_is_published"
 APP: Final = "test_an_app_calls_the_build"
 ACTION: Final = "test_an_app_builds_in_one_job"
 CI: Final = "test_a_push_is_tested_and_judged"
@@ -23,6 +24,9 @@ BY_ACT: Final = {
     "build.yml: deliver: Assemble, package, verify": BUILD,
     "ci.yml: test: Prepare this machine": CI,
     "ci.yml: required: All of the above ended well": CI,
+    "publish.yml: build: Check the tag": PUBLISH,
+    "publish.yml: build: Build the wheel and the source distribution": PUBLISH,
+    "publish.yml: build: Install both in empty environments": PUBLISH,
     "release.yml: draft: Draft the release": RELEASE,
     "release.yml: publish: Publish what passed": RELEASE,
     "update-pins.yml: update: Pin newer actions": PINS,

@@ -34,6 +34,23 @@ NOT_ATTESTED: Final = (
 )
 
 
+def require_signed(tag: str, version: str) -> None:
+    """Refuse a tag that is not the one of `version`, or that no key has signed which GitHub knows as the tagger's."""
+    _require_tag(tag)
+    if tag != f"v{version}":
+        what, hint = f"the project's version is {version}", f"tag v{version}, or change the version in pyproject.toml"
+        raise UsageError("bad-tag", what, where=tag, hint=hint)
+    of_repository = "repos/{owner}/{repo}/git"  # filled in by gh
+    named = json.loads(gh("api", f"{of_repository}/ref/tags/{tag}"))["object"]
+    if named["type"] == "tag":
+        verification = json.loads(gh("api", f"{of_repository}/tags/{named['sha']}"))["verification"]
+    else:
+        verification = {"verified": False, "reason": "it is not annotated"}
+    if not verification["verified"]:
+        hint = "sign it with a key that your account on GitHub has: git tag --sign"
+        raise UsageError("tag-not-signed", "is not signed", where=tag, why=verification["reason"], hint=hint)
+
+
 def draft_release(
     tag: str, deliveries: Path, changelog: Path, *, expected: Iterable[str] = (), attested: bool = True
 ) -> tuple[str, ...]:

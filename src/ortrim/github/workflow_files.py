@@ -245,7 +245,7 @@ def _delivery(plan: BuildPlan, name: str, targets: tuple[str, ...], artifacts: s
 
 
 FOLDER: Final = Path(".github/workflows")
-NAMES: Final = ("build", "ci", "release", "update-pins")
+NAMES: Final = ("build", "ci", "publish", "release", "update-pins")
 HEADER: Final = (
     "# Rendered by `invoke workflows` from src/ortrim/resources/github/{}.yml.j2: edit that file, not this one."
 )

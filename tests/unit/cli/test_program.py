@@ -20,7 +20,8 @@ TASKS = (
     "cost", "devices", "doctor", "fetch", "history", "hot", "init", "inspect", "lint", "page", "plan", "prepare",
     "profile", "reduce", "report", "runs", "schema", "size", "verify", "workflows", "cache.pull", "cache.push",
     "ci.app", "ci.compile", "ci.deliver", "ci.farm", "ci.judge", "ci.plan", "ci.prepare", "ci.setup", "pins.compare",
-    "pins.index", "pins.propose", "pins.update", "release.draft", "release.publish",
+    "pins.index", "pins.propose", "pins.update", "release.check", "release.draft",
+    "release.publish",
 )  # fmt: skip
 MEASURE: Final = tuple(f"measure.{name}" for name in MEASURING.task_names)
 

@@ -11,7 +11,7 @@ from ortrim.base.checksums import SUMS
 from ortrim.base.json import to_json
 from ortrim.errors import DiagnosticGroup, ExitCode, NetworkError, PackageError, UsageError
 from ortrim.github.jobs import mark_delivery, with_sums
-from ortrim.github.release import draft_release, expected_deliveries, notes_of, publish_release
+from ortrim.github.release import draft_release, expected_deliveries, notes_of, publish_release, require_signed
 from ortrim.github.repositories import TOKEN
 from ortrim.github.workflow_files import deliver_jobs
 from ortrim.package.manifest import ATTESTED, FACTS, DeliveryFacts
@@ -199,3 +199,30 @@ def test_what_is_no_whole_draft_is_not_published(programs: FakePrograms, said: s
         publish_release("v1.0.0")
     assert caught.value.code == reference
     assert len(programs.calls) == 1
+
+
+def tagged(programs: FakePrograms, kind: str, *, verified: bool = False) -> None:
+    """Have GitHub know a tag, annotated (`tag`) or not (`commit`)."""
+    answer = {"ref": "refs/tags/v1.0.0", "object": {"type": kind, "sha": "a" * 40}}
+    programs.answer("gh", "api", "repos/{owner}/{repo}/git/ref/tags/v1.0.0", stdout=json.dumps(answer))
+    verification = {"verification": {"verified": verified, "reason": "valid" if verified else "unknown_key"}}
+    programs.answer("gh", "api", f"repos/{{owner}}/{{repo}}/git/tags/{'a' * 40}", stdout=json.dumps(verification))
+
+
+def test_the_tag_of_a_version_is_signed(programs: FakePrograms) -> None:
+    tagged(programs, "tag", verified=True)
+    require_signed("v1.0.0", "1.0.0")
+
+
+@pytest.mark.parametrize(("kind", "why"), [("tag", "unknown_key"), ("commit", "it is not annotated")])
+def test_a_tag_that_nobody_signed_is_refused(programs: FakePrograms, kind: str, why: str) -> None:
+    tagged(programs, kind)
+    error = refused(UsageError, require_signed, "v1.0.0", "1.0.0")
+    assert (error.code, error.where, error.why) == ("tag-not-signed", "v1.0.0", why)
+
+
+@pytest.mark.parametrize(("tag", "version"), [("v1", "1"), ("1.0.0", "1.0.0"), ("v1.0.1", "1.0.0"), ("v1.0", "1.0.0")])
+def test_a_tag_of_another_version_is_refused(programs: FakePrograms, tag: str, version: str) -> None:
+    """GitHub is not asked."""
+    assert refused(UsageError, require_signed, tag, version).code == "bad-tag"
+    assert programs.calls == []

@@ -1,11 +1,12 @@
-"""`invoke release.draft`, `invoke release.publish`: what was delivered, for everybody."""
+"""`invoke release.check`, `invoke release.draft`, `invoke release.publish`: what was delivered, for everybody."""
 
+from importlib.metadata import version
 from pathlib import Path
 
 from ortrim.base.console import Console
 from ortrim.cli.task import task
 from ortrim.errors import bad_option
-from ortrim.github.release import draft_release, expected_deliveries, publish_release
+from ortrim.github.release import draft_release, expected_deliveries, publish_release, require_signed
 from ortrim.github.workflow_files import released_specs
 
 
@@ -24,6 +25,13 @@ def draft(console: Console, tag: str, files: str, attested: str = "true") -> Non
     is_attested = attested == "true"
     for name in draft_release(tag, Path(files), Path("CHANGELOG.md"), expected=expected, attested=is_attested):
         console.result(name)
+
+
+@task(help={"tag": "tag of the version, such as v1.2.0"})
+def check(console: Console, tag: str) -> None:
+    """Check that a tag is signed and names this version."""
+    require_signed(tag, version("ortrim"))
+    console.result(tag)
 
 
 @task(help={"tag": "tag of the version, such as v1.2.0"})

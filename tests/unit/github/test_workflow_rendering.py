@@ -45,7 +45,7 @@ def test_a_step_calls_one_task(name: str, run: str) -> None:
     """
     words = r'(?: --?[a-z-]+| "\$[A-Z]+"| [a-z0-9./:_-]+)*'
     above = {"build.yml": "", "action.yml": "", ".github/actions/setup/action.yml": "/../../.."}
-    checkout = rf"\./bootstrap (invoke|pytest) [a-z._/-]+{words}|\.ci/(run|fresh)|python \.ci/windows"
+    checkout = rf"\./bootstrap (invoke|pytest) [a-z._/-]+{words}|\.ci/(run|fresh|wheel)|python \.ci/windows"
     own = rf'"\$GITHUB_ACTION_PATH{re.escape(above.get(name, ""))}/bootstrap" ' if name in ACTIONS else ""
     assert re.fullmatch(rf"{own}ortrim ci\.[a-z]+{words}" if name in above else checkout, run), name
     assert "${{" not in run

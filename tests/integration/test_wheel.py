@@ -9,10 +9,18 @@ from typing import Final
 
 import pytest
 
-from ortrim.base.command import run
+from onnx_samples import relu, write
+from ortrim.base.cache import cache_folder
+from ortrim.base.command import Completed, run
+from ortrim.errors import ExitCode
+from own_caches import link_parts
+from package_index import index_tools, package_index
 
 ROOT: Final = Path(__file__).parents[2]
 MOST_BYTES: Final = 2_000_000
+FETCHED: Final = ("apt", "downloads", "packages", "sources")
+"""Parts of the cache that hold only what was fetched."""
+KEPT: Final = ("LANG", "PATH", "REQUESTS_CA_BUNDLE", "SSL_CERT_FILE")
 IGNORED: Final = shutil.ignore_patterns("__pycache__", "*.pyc")
 
 
@@ -72,3 +80,28 @@ def test_the_program_starts_from_the_wheel(wheel: Path, tmp_path: Path) -> None:
     assert "build" in done.stdout
     where = run((sys.executable, "-c", "import ortrim; print(ortrim.__file__)"), cwd=tmp_path, environment=environment)
     assert where.stdout == f"{tmp_path}/site/ortrim/__init__.py\n"
+
+
+@pytest.mark.network
+def test_uv_runs_it_from_an_index(wheel: Path, tmp_path: Path) -> None:
+    """With a new HOME and in an empty folder: a model's plan; what an extra brings is asked for in uv's words."""
+    (cache := tmp_path / "home" / ".cache" / "ortrim").mkdir(parents=True)
+    link_parts(cache, {kind: cache_folder(kind) for kind in FETCHED})
+    (work := tmp_path / "work").mkdir()
+    write(work / "model.onnx", relu())
+    with package_index(tmp_path / "index") as index:
+        shutil.copy(wheel, tmp_path / "index")
+        own = {"HOME": str(tmp_path / "home"), "UV_INDEX": f"{index}/simple/", "UV_PYTHON": sys.executable}
+        environment = {name: os.environ[name] for name in KEPT if name in os.environ} | own
+
+        def uvx_ortrim(*words: str) -> Completed:
+            return run((index_tools() / "bin" / "uvx", "ortrim", *words), cwd=work, environment=environment)
+
+        assert uvx_ortrim("--version").stdout == f"ortrim {wheel.name.split('-')[1]}\n"
+        planned = uvx_ortrim("plan", "model.onnx", "--target", "linux-x64")
+        assert planned.returncode == 0, planned.stderr
+        assert "Relu (float)" in planned.stdout
+        refused = uvx_ortrim("build", "model.onnx", "--target", "ios-arm64")
+    assert refused.returncode == ExitCode.TOOL
+    assert "error: tool-missing\n  lief: is not installed" in refused.stderr
+    assert 'hint: uvx "ortrim[apple]"' in refused.stderr

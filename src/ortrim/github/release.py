@@ -116,15 +116,15 @@ def _require_draft(tag: str, *, is_draft: bool) -> None:
 
 
 def notes_of(tag: str, changelog: Path) -> str:
-    """Return what a changelog says of a tag's version, without the heading."""
+    """Return what a changelog says of a tag's version, without headings: what stands before the first below it, if any."""
     with storage_errors(changelog):
         text = changelog.read_text(encoding="utf-8")
     found = list(HEADING.finditer(text))
     for heading, following in zip(found, [*found[1:], None], strict=True):
         if heading["version"] == tag.removeprefix("v"):
-            notes = text[heading.end() : following.start() if following else None].strip()
-            if notes:
-                return notes + "\n"
+            section = text[heading.end() : following.start() if following else None].strip()
+            if section:
+                return (section.partition("\n### ")[0].strip() if section[0] != "#" else section) + "\n"
     hint = f"add a heading: ## {tag.removeprefix('v')}"
     raise PackageError("no-notes", f"says nothing of {tag}", where=str(changelog), hint=hint)
 

@@ -113,11 +113,14 @@ def test_tags_of_versions_that_are_not_final_are_tags(programs: FakePrograms, de
 
 
 def test_the_notes_are_those_of_the_version(tmp_path: Path) -> None:
-    """From its heading to the next; a date or a word may follow the version."""
+    """From its heading to the next, or to the first below it; a date or a word may follow the version."""
     file = tmp_path / "CHANGELOG.md"
     file.write_text(CHANGES)
     assert notes_of("v1.0.0", file) == "- one\n- more\n"
     assert notes_of("v1.1.0", file) == "- two\n"
+    file.write_text("## 1.1.0\n\nIn short.\n\n### Build\n\n- two\n\n## 1.0.0\n\n### Build\n\n- one\n")
+    assert notes_of("v1.1.0", file) == "In short.\n"
+    assert notes_of("v1.0.0", file) == "### Build\n\n- one\n"
     for tag in ("v0.9.0", "v1.0", "v2.0.0"):
         assert refused(PackageError, notes_of, tag, file).code == "no-notes"
 

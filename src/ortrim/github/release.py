@@ -116,7 +116,7 @@ def _require_draft(tag: str, *, is_draft: bool) -> None:
 
 
 def notes_of(tag: str, changelog: Path) -> str:
-    """Return what a changelog says of a tag's version, without headings: what stands before the first below it, if any."""
+    """Return what a changelog says of a tag's version, up to the first heading below it if words come before that."""
     with storage_errors(changelog):
         text = changelog.read_text(encoding="utf-8")
     found = list(HEADING.finditer(text))

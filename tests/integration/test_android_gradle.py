@@ -53,7 +53,7 @@ def publish(repository: Path, module: str, version: str, dependencies: str = "")
 def rule(package: AndroidPackage) -> str:
     """Return the guide's lines for the coordinates of a package, in the words that Gradle had before 6.6."""
     (text,) = re.findall(r"<!-- replacing the official AAR -->\n```kotlin\n(.*?)```", GUIDE.read_text(), re.DOTALL)
-    text, found = re.subn(r"ortrim:onnxruntime-app:[\w.-]+", package.manifest.coordinates, text)
+    text, found = re.subn(r"ortrim:onnxruntime-android-app:[\w.-]+", package.manifest.coordinates, text)
     assert (found, ".using(" in text, text.count(".withoutArtifactSelectors()")) == (1, True, 1)
     return re.sub(r"\s*\.withoutArtifactSelectors\(\)", "", text).replace(".using(", ".with(")
 
@@ -65,15 +65,15 @@ def resolved(project: Path, dependencies: tuple[str, ...], rule: str = "") -> li
 def test_the_aar_is_resolved_by_its_coordinates(project: Path, package: AndroidPackage) -> None:
     """From the zip, unpacked; of the newest version too, which `maven-metadata.xml` knows."""
     version = package.manifest.coordinates.rpartition(":")[2]
-    expected = [f"onnxruntime-sample-{version}.aar"]
+    expected = [f"onnxruntime-android-sample-{version}.aar"]
     assert resolved(project, (package.manifest.coordinates,)) == expected
-    assert resolved(project, ("ortrim:onnxruntime-sample:latest.release",)) == expected
+    assert resolved(project, ("ortrim:onnxruntime-android-sample:latest.release",)) == expected
 
 
 def test_the_guides_rule_puts_it_in_the_official_ones_place(project: Path, package: AndroidPackage) -> None:
     """For who names that itself, and for a plugin that brings it; without the rule, both would be in the app."""
     version = package.manifest.coordinates.rpartition(":")[2]
-    ours, others = f"onnxruntime-sample-{version}.aar", "onnxruntime-android-1.20.0.aar"
+    ours, others = f"onnxruntime-android-sample-{version}.aar", "onnxruntime-android-1.20.0.aar"
     asked = (package.manifest.coordinates, "example:plugin:1")
     assert resolved(project, asked) == [others, ours, "plugin-1.aar"]
     assert resolved(project, asked, rule(package)) == [ours, "plugin-1.aar"]

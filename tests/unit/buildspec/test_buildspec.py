@@ -265,6 +265,6 @@ def test_the_guides_buildspec(tmp_path: Path) -> None:
     assert spec.android.models_as_assets
     (model,) = spec.models
     assert f'openFd("models/{model.name}.ort")' in GUIDE
-    assert f'implementation("ortrim:onnxruntime-{spec.name}:{spec.onnxruntime.version}-' in GUIDE
+    assert f'implementation("ortrim:onnxruntime-android-{spec.name}:{spec.onnxruntime.version}-' in GUIDE
     assert f"ortrim-{spec.name}-android-{spec.onnxruntime.version}/maven" in GUIDE
     assert (model.style, "OptLevel.NO_OPT" in GUIDE) == ("fixed", True)

@@ -140,7 +140,7 @@ def test_one_aar_is_made_of_all_abis(stages: Stages, recorded: Recorded) -> None
         assert (report.verdict, report.devices) == (Verdict.NOT_JUDGED, ())
     said = stages.stdout.getvalue()
     assert "was not run" in said
-    assert "ortrim:onnxruntime-sample:1.21.0-" in said
+    assert "ortrim:onnxruntime-android-sample:1.21.0-" in said
 
 
 def test_an_aar_that_is_there_is_not_made_again(stages: Stages, recorded: Recorded) -> None:

@@ -121,7 +121,7 @@ class AarInputs:
         plan = self.first.plan
         origins = "\0".join((digest(plan), javac, zlib.ZLIB_RUNTIME_VERSION))
         version = f"{plan.ort_version}-{hashlib.sha256(origins.encode()).hexdigest()[:DIGEST_LETTERS]}"
-        return Coordinates(group=GROUP, artifact=f"onnxruntime-{plan.spec_name}", version=version)
+        return Coordinates(group=GROUP, artifact=f"onnxruntime-android-{plan.spec_name}", version=version)
 
     @property
     def api(self) -> int:

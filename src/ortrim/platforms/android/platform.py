@@ -60,7 +60,7 @@ class Android(Platform):
     SDK = "ndk"
     IN_AN_APP = (
         "mkdir -p third_party/ortrim && cp -r {folder}/maven third_party/ortrim/",
-        'app/build.gradle.kts: implementation("ortrim:onnxruntime-NAME:VERSION"), as {folder}/manifest.json has it',
+        'app/build.gradle.kts: implementation("ortrim:onnxruntime-android-NAME:VERSION"): see {folder}/manifest.json',
     )
     TYPES_LEFT_OUT = ("float8",)
     KEPT: ClassVar[Mapping[str, Any]] = {"unwind_tables": "compressed"}

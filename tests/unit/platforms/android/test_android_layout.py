@@ -148,13 +148,13 @@ def test_plain_libraries_are_laid_out_as_projects_keep_them(package: AndroidPack
 def test_a_maven_repository_leads_to_the_aar(package: AndroidPackage) -> None:
     version = package.manifest.coordinates.rpartition(":")[2]
     assert re.fullmatch(r"1\.21\.0-[0-9a-f]{12}", version)
-    folder = package.repository / "ortrim" / "onnxruntime-sample" / version
-    stem = folder / f"onnxruntime-sample-{version}"
+    folder = package.repository / "ortrim" / "onnxruntime-android-sample" / version
+    stem = folder / f"onnxruntime-android-sample-{version}"
     assert Path(f"{stem}.aar").read_bytes() == package.aar.read_bytes()
     pom = ET.fromstring(Path(f"{stem}.pom").read_text())  # noqa: S314 - our own
     space = "{http://maven.apache.org/POM/4.0.0}"
     told = [pom.findtext(f"{space}{key}") for key in ("groupId", "artifactId", "version", "packaging")]
-    assert told == ["ortrim", "onnxruntime-sample", version, "aar"]
+    assert told == ["ortrim", "onnxruntime-android-sample", version, "aar"]
     licences = [(each.findtext(f"{space}name"), each.findtext(f"{space}url")) for each in pom.iter(f"{space}license")]
     assert licences == [
         ("MIT", "https://spdx.org/licenses/MIT.html"),
@@ -170,7 +170,7 @@ def test_a_maven_repository_leads_to_the_aar(package: AndroidPackage) -> None:
         assert file["sha256"] == hashlib.sha256(package.aar.read_bytes()).hexdigest()
     listed = ET.fromstring((folder.parent / "maven-metadata.xml").read_text())  # noqa: S314 - our own
     assert listed.findtext("versioning/release") == version
-    assert package.manifest.coordinates == f"ortrim:onnxruntime-sample:{version}"
+    assert package.manifest.coordinates == f"ortrim:onnxruntime-android-sample:{version}"
 
 
 def test_the_maven_repository_is_one_file_too(package: AndroidPackage) -> None:

@@ -1,6 +1,5 @@
 """The Maven repository of a package, in the hands of a real Gradle: resolved, and put in the official AAR's place."""
 
-import re
 import zipfile
 from pathlib import Path
 from typing import Final
@@ -8,12 +7,11 @@ from typing import Final
 import pytest
 
 from aar_samples import aar_inputs, fake_jdk
-from gradle_projects import gradle, resolved_files
+from gradle_projects import gradle, guide_rule, resolved_files
 from ortrim.platforms.android.aar import AndroidPackage, make_android_package
 
 pytestmark = [pytest.mark.needs("gradle", "java")]
 
-GUIDE: Final = Path(__file__).parents[2] / "docs" / "start" / "android.md"
 OFFICIAL: Final = "com.microsoft.onnxruntime:onnxruntime-android"
 POM: Final = """\
 <project><modelVersion>4.0.0</modelVersion><groupId>{}</groupId><artifactId>{}</artifactId><version>{}</version>
@@ -50,14 +48,6 @@ def publish(repository: Path, module: str, version: str, dependencies: str = "")
     zipfile.ZipFile(folder / f"{name}-{version}.aar", "w").close()
 
 
-def rule(package: AndroidPackage) -> str:
-    """Return the guide's lines for the coordinates of a package, in the words that Gradle had before 6.6."""
-    (text,) = re.findall(r"<!-- replacing the official AAR -->\n```kotlin\n(.*?)```", GUIDE.read_text(), re.DOTALL)
-    text, found = re.subn(r"ortrim:onnxruntime-android-app:[\w.-]+", package.manifest.coordinates, text)
-    assert (found, ".using(" in text, text.count(".withoutArtifactSelectors()")) == (1, True, 1)
-    return re.sub(r"\s*\.withoutArtifactSelectors\(\)", "", text).replace(".using(", ".with(")
-
-
 def resolved(project: Path, dependencies: tuple[str, ...], rule: str = "") -> list[str]:
     return [path.name for path in resolved_files(project, dependencies, rule)]
 
@@ -76,8 +66,8 @@ def test_the_guides_rule_puts_it_in_the_official_ones_place(project: Path, packa
     ours, others = f"onnxruntime-android-sample-{version}.aar", "onnxruntime-android-1.20.0.aar"
     asked = (package.manifest.coordinates, "example:plugin:1")
     assert resolved(project, asked) == [others, ours, "plugin-1.aar"]
-    assert resolved(project, asked, rule(package)) == [ours, "plugin-1.aar"]
-    assert resolved(project, (f"{OFFICIAL}:1.20.0",), rule(package)) == [ours]
+    assert resolved(project, asked, guide_rule(package.manifest.coordinates)) == [ours, "plugin-1.aar"]
+    assert resolved(project, (f"{OFFICIAL}:1.20.0",), guide_rule(package.manifest.coordinates)) == [ours]
 
 
 @pytest.mark.parametrize("dependency", [f"{OFFICIAL}:latest.integration@aar", "example:typed:1"])
@@ -85,6 +75,6 @@ def test_dependencies_on_a_file_need_more_than_the_plain_rule(
     project: Path, package: AndroidPackage, dependency: str
 ) -> None:
     """Why the guide says `withoutArtifactSelectors`, which this Gradle does not know: they name a file."""
-    done = gradle(project, (dependency,), rule(package))
+    done = gradle(project, (dependency,), guide_rule(package.manifest.coordinates))
     assert done.returncode != 0
     assert f"Could not find onnxruntime-android.aar ({package.manifest.coordinates})" in done.stderr

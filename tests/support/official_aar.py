@@ -1,13 +1,11 @@
 """The official full AAR, as a package of the npm registry carries it: fetched once, by digest, kept in the cache."""
 
-import base64
-import hashlib
 import tarfile
 from pathlib import Path
 from typing import Final
 
+from npm_archives import npm_archive
 from ortrim.base.cache import cache_folder, publish_folder
-from ortrim.base.command import run
 from ortrim.base.files import sha256_of
 
 PACKAGE: Final = "com.github.asus4.onnxruntime@0.4.9"
@@ -25,11 +23,7 @@ def official_aar() -> Path:
 
 
 def _fetch(folder: Path) -> None:
-    done = run(("npm", "pack", "--silent", PACKAGE), cwd=folder, timeout_seconds=600)
-    assert done.returncode == 0, done.stderr
-    (archive,) = folder.glob("*.tgz")
-    digest = hashlib.sha512(archive.read_bytes()).digest()
-    assert f"sha512-{base64.b64encode(digest).decode()}" == INTEGRITY, archive
+    archive = npm_archive(PACKAGE, INTEGRITY, folder)
     with tarfile.open(archive) as opened:
         member = opened.extractfile(MEMBER)
         assert member is not None

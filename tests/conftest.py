@@ -107,6 +107,7 @@ BUILDS: Final = frozenset(
         "integration/test_incremental.py",
         "integration/test_instructions_x64.py",
         "integration/test_java_api.py",
+        "integration/test_unity_csharp.py",
         "integration/test_workflows_run.py",
     }
 )

@@ -1,14 +1,13 @@
 """The guide's Kotlin, as it stands in `docs/start/android.md`: compiled for Android, and run on a trimmed library."""
 
-import os
 import re
 from pathlib import Path
 from typing import Final
 
 import numpy as np
-import onnxruntime
 import pytest
 
+from demo_voices import probabilities
 from harness_java import android_jar
 from java_demo import java_demo
 from kotlin_compiler import kotlin_libraries, kotlinc
@@ -69,16 +68,4 @@ def test_it_finds_voices_as_the_full_runtime_does(source: Path, android: Path, t
     assert ran.returncode == 0, ran.stdout + ran.stderr
     assert "WARNING" not in ran.stdout, ran.stdout
     found = [float(line.split()[1]) for line in ran.stdout.splitlines() if line.startswith("probability ")]
-    np.testing.assert_allclose(found, expected(demo.planned.models.prepared[0].path, frames), rtol=1e-4, atol=1e-5)
-
-
-def expected(model: Path, frames: np.ndarray[tuple[int, ...], np.dtype[np.float32]]) -> list[float]:
-    options = onnxruntime.SessionOptions()
-    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
-    session = onnxruntime.InferenceSession(os.fspath(model), options)
-    state, found = np.zeros((2, 1, 128), np.float32), []
-    for frame in frames:
-        given = {"input": frame[np.newaxis], "sr": np.array(16_000, np.int64), "state": state}
-        output, state = session.run(["output", "stateN"], given)
-        found.append(float(output.item()))
-    return found
+    np.testing.assert_allclose(found, probabilities(demo.planned.models.prepared[0].path, frames), rtol=1e-4, atol=1e-5)

@@ -25,6 +25,8 @@ TOOLS: Final = (
         "sshd",
         "buildah",
         "javac",
+        "mcs",
+        "mono",
         "npm",
         "gradle",
         "ruby",

@@ -308,8 +308,9 @@ class TargetSpec:
         return TARGETS[self.id]
 
 
-ExtraPackage = Literal["wheel"]
+ExtraPackage = Literal["wheel", "unity"]
 """What can be made beside the packages that targets have of their own."""
+UNITY: Final = "unity"
 
 
 @dataclass(frozen=True, kw_only=True, config=problems.CONFIG)
@@ -344,7 +345,9 @@ class BuildSpec:
     linkage: Literal["shared", "static"] = "shared"
     """How applications link the runtime, for every target that does not say it itself."""
     packages: tuple[ExtraPackage, ...] = ()
-    """What is made beside the packages of targets: `wheel`, for Python, of each Linux target that links `shared`."""
+    """What is made beside the packages of targets: `wheel`, for Python, of each Linux target that links `shared`;
+    `unity`, one package for Unity of linux-x64, Android, macOS, and iOS with static frameworks.
+    """
     android: AndroidSpec = Field(default_factory=AndroidSpec)
     """Choices for every Android target."""
     apple: AppleSpec = Field(default_factory=AppleSpec)

@@ -40,7 +40,7 @@ HELP: Final[Mapping[str, str]] = {
     "executor": "where to compile: native, container or github (default: native)",
     "engine": "container engine: docker, podman or buildah (default: the first that works)",
     "mount": "also mount SRC:DST[:ro] into the container, may be repeated",
-    "package": "also make this of each Linux target: wheel, for Python; may be repeated",
+    "package": "also make this: wheel (Python, of each Linux target), unity (one package of all); may be repeated",
     "engine-flag": "argument for the engine's run command, such as --engine-flag=--memory=8g; may be repeated",
     "given": "use a buildspec's original models (default: the models after their steps, as they are shipped)",
     "profile": f"{PROFILES_IN_WORDS} (default: the buildspec's)",

@@ -50,7 +50,7 @@ INFERENCE: Final = frozenset(
     CreateSession CreateSessionFromArray ReleaseSession Run RunAsync SessionGetInputCount SessionGetInputName
     SessionGetInputTypeInfo SessionGetOutputCount SessionGetOutputName SessionGetOutputTypeInfo
     SessionGetOverridableInitializerCount SessionGetOverridableInitializerName
-    SessionGetOverridableInitializerTypeInfo
+    SessionGetOverridableInitializerTypeInfo SessionGetProfilingStartTimeNs GetCompileApi
 
     CreateRunOptions ReleaseRunOptions RunOptionsSetRunLogVerbosityLevel RunOptionsSetRunLogSeverityLevel
     RunOptionsSetRunTag RunOptionsGetRunLogVerbosityLevel RunOptionsGetRunLogSeverityLevel RunOptionsGetRunTag
@@ -80,7 +80,7 @@ INFERENCE: Final = frozenset(
     """.split()  # noqa: SIM905 - as a list of strings it would fill three pages
 )
 """What loads and runs a model, and asks about it: the functions of upstream's inference samples, the C++ header's
-classes for them, the Java and the Objective-C API. Not: custom operators, IO binding, sparse tensors, arenas and
+classes for them, the Java, Objective-C and C# APIs. Not: custom operators, IO binding, sparse tensors, arenas and
 allocators of one's own, prepacked weights, adapters, training, profiling, providers that are not in the library."""
 ALWAYS: Final = frozenset({"CreateStatus", "GetErrorCode", "GetErrorMessage", "ReleaseStatus"})
 """What says why a function refuses."""

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
+from itertools import groupby
 from pathlib import Path
 
 from ortrim.base.cache import cache_damages, cache_folder, is_kept
@@ -10,6 +11,7 @@ from ortrim.base.command import meanwhile
 from ortrim.base.console import Console, Step
 from ortrim.base.files import require_space, require_writable, shipped_folder
 from ortrim.base.scripts import packages_folder
+from ortrim.buildspec.buildspec import UNITY
 from ortrim.compiling import workspace
 from ortrim.compiling.container_engines import ContainerOptions
 from ortrim.compiling.containers import Opener, environments_in_containers
@@ -18,14 +20,15 @@ from ortrim.compiling.plan import AssemblyJob, BuildJob, BuildPlan, JobResult, P
 from ortrim.compiling.toolchains import LLVM, RUNTIME_LICENCES, libcxx_version
 from ortrim.errors import VerifyError
 from ortrim.package.manifest import ComponentLicence, PackageInputs
+from ortrim.package.unity import UnityPlugin, make_unity_package
 from ortrim.pins.shipped import tool_requirements
-from ortrim.pipeline.finished import finished_report
+from ortrim.pipeline.finished import finished_report, lacks_unity
 from ortrim.pipeline.history import record_build
 from ortrim.pipeline.transfer import is_compiled
 from ortrim.pipeline.verification import Packaged, make_references, verify
 from ortrim.planning.devices import make_parts, require_ready
 from ortrim.planning.models import write_steps
-from ortrim.planning.planned import Planned, planned_for, target_folder, with_compilers
+from ortrim.planning.planned import TARGETS_OF, Planned, planned_for, target_folder, with_compilers
 from ortrim.planning.prediction import predictions, remember, require_reachable
 from ortrim.planning.request import Request, inputs_of
 from ortrim.platforms import Platform, platform_of
@@ -63,11 +66,16 @@ def build(request: Request, console: Console, planned: Planned | None = None) ->
     """
     require_writable(request.output)
     planned = planned or planned_for(request, console, to_run=True)
-    before = [(group, _finished(planned, group, request, console.note)) for group in groups(planned.plan)]
+    for_unity = lacks_unity(planned.folder, planned.plan.packages)
+    before = [
+        (group, [None] * len(group.targets) if for_unity else _finished(planned, group, request, console.note))
+        for group in groups(planned.plan)
+    ]
     ahead = tuple(target for group, found in before if not all(found) for target in group.targets)
     if ahead:
         check_first(planned, ahead, request, console)
     reports: list[VerifyReport] = []
+    made: list[Packaged] = []
     for group, found in before:
         if all(found):
             reports += filter(None, found)
@@ -78,8 +86,29 @@ def build(request: Request, console: Console, planned: Planned | None = None) ->
             for target in group.targets:
                 results.append(_build(planned, target, request, console))  # noqa: PERF401 - hours, one by one
         for report, each in zip(found, packaged(planned, group, results, request, console), strict=True):
+            made.append(each)
             reports.append(report or _verify(planned, each, request, console))
+    if for_unity:
+        _package_for_unity(planned, made, console)
     return tuple(reports)
+
+
+def _package_for_unity(planned: Planned, made: Sequence[Packaged], console: Console) -> None:
+    """Make one package for Unity of those that all targets have; it says which have no place in it."""
+    with console.step("package unity") as step:
+        parts: list[PackageInputs] = []
+        plugins: list[UnityPlugin] = []
+        for archive, each in groupby(made, lambda packaged: packaged.delivery.archive):
+            own = [package_inputs(planned, packaged.target.job, packaged.result) for packaged in each]
+            platform = platform_of(own[0].job.target)
+            taken = [part for part in own if UNITY in platform.extra_packages(part.job.target, part.job.linkage)]
+            for part in own:
+                if part not in taken:
+                    step.note(f"without {part.job.target.identifier}: it can have {TARGETS_OF[UNITY]}")
+            if taken:
+                parts += taken
+                plugins += platform.unity_plugins(taken, archive)
+        step.note(str(make_unity_package(parts, plugins, planned.folder / UNITY)))
 
 
 def check_first(planned: Planned, targets: tuple[PlannedTarget, ...], request: Request, console: Console) -> None:

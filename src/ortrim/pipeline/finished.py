@@ -4,7 +4,7 @@ Neither compiles, packages or verifies, so that nothing is imported which does.
 """
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,6 +13,7 @@ from ortrim.base.cache import is_verifying
 from ortrim.base.checksums import changed_since_made
 from ortrim.base.console import Console
 from ortrim.base.files import sha256_of
+from ortrim.buildspec.buildspec import UNITY, ExtraPackage
 from ortrim.buildspec.targets import Target
 from ortrim.errors import Diagnostic, VerifyError
 from ortrim.planning.devices import answers, require_devices
@@ -60,7 +61,7 @@ def finished_reports(request: Request, console: Console) -> tuple[VerifyReport, 
     except Diagnostic:
         return None
     reports = tuple(filter(None, found))
-    if len(reports) < len(targets):
+    if len(reports) < len(targets) or lacks_unity(folder, loaded.packages):
         return None
     for note in (*loaded.notes, *notes):
         console.note(note)
@@ -97,6 +98,12 @@ def finished_report(
         return None
     say(f"{identifier}: nothing has changed since {folder / JSON_NAME} was written")
     return report
+
+
+def lacks_unity(plan: Path, packages: Collection[ExtraPackage]) -> bool:
+    """Whether a plan has a package for Unity that is not in its folder as it was made."""
+    folder = plan / UNITY
+    return UNITY in packages and not (folder.is_dir() and not changed_since_made(folder))
 
 
 def _changed_since_verified(package: Path, report: VerifyReport) -> str:

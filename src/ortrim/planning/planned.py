@@ -19,7 +19,7 @@ from ortrim.base.cache import SeenFiles, seen_in
 from ortrim.base.console import Console
 from ortrim.base.files import code_digest, shipped_folder, storage_errors, write_atomically
 from ortrim.base.json import from_json, to_canonical_json, to_json
-from ortrim.buildspec.buildspec import BuildSpec, LoadedSpec, TargetSpec, session_of, settings_of
+from ortrim.buildspec.buildspec import BuildSpec, ExtraPackage, LoadedSpec, TargetSpec, session_of, settings_of
 from ortrim.buildspec.targets import CPUS, TARGETS
 from ortrim.compiling.dead_kernels import unused_types
 from ortrim.compiling.plan import BuildPlan, PlannedModel, PlannedTarget, Toolchain, digest
@@ -124,17 +124,23 @@ def possible_targets(
     return targets
 
 
+TARGETS_OF: Final[Mapping[ExtraPackage, str]] = {
+    "wheel": "a Linux target, with linkage = 'shared'",
+    "unity": "linux-x64, Android's, macOS's, or iOS's with apple.framework = 'static'",
+}
+"""The targets that can have a package, in words."""
+
+
 def _require_extra_packages(loaded: LoadedSpec, targets: Sequence[TargetSpec], request: Request) -> None:
     """Refuse a package that a command asks for and no target of it can have."""
     own = ((target, platform_of(target.target)) for target in targets)
     possible = {
-        name for target, each in own if each.linkage(loaded, target) == "shared" for name in each.EXTRA_PACKAGES
+        name for target, each in own for name in each.extra_packages(target.target, each.linkage(loaded, target))
     }
     for package in request.packages:
         if package not in possible:
-            what = f"none of {', '.join(target.id for target in targets)} can have a {package}"
-            hint = "choose a Linux target, with linkage = 'shared'"
-            raise UsageError("no-such-package", what, where="--package", hint=hint)
+            what = f"none of {', '.join(target.id for target in targets)} can have the package {package}"
+            raise UsageError("no-such-package", what, where="--package", hint=f"choose {TARGETS_OF[package]}")
 
 
 @dataclass(frozen=True, kw_only=True)

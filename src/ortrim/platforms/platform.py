@@ -22,6 +22,7 @@ if TYPE_CHECKING:  # slow to import, and planning needs none of it
     from ortrim.compiling.executor import Executor
     from ortrim.models.full_runtime import FullRuntime
     from ortrim.package.manifest import PackageInputs
+    from ortrim.package.unity import UnityPlugin
     from ortrim.parity.measurements import Gate
     from ortrim.verify.measure import Baseline
     from ortrim.verify.target import Delivery
@@ -73,8 +74,6 @@ class Platform(DeviceRules):
     """The kinds of types that upstream's `build.py` compiles into no library for the platform."""
     KEPT: ClassVar[Mapping[str, Any]] = {}
     """Build options that ortrim's own profiles have otherwise than elsewhere, for crash reporters."""
-    EXTRA_PACKAGES: ClassVar[frozenset[ExtraPackage]] = frozenset()
-    """What can be made beside the package of a target that links `shared`."""
     IN_AN_APP: ClassVar[tuple[str, ...]] = ()
     """The lines that take a package into an app; `{package}` is its path, `{folder}` that of its folder."""
 
@@ -209,9 +208,17 @@ class Platform(DeviceRules):
         """Return the job that joins the outputs of a plan's jobs for the platform into one package, if it has such."""
         return None
 
+    def extra_packages(self, target: Target, linkage: str) -> frozenset[ExtraPackage]:
+        """Return what can be made beside the package of a target."""
+        return frozenset()
+
     @abstractmethod
     def package(self, packaging: Packaging) -> "list[Delivery]":
         """Make the package, pass it through every gate, and return what it holds for each target."""
+
+    def unity_plugins(self, parts: "Sequence[PackageInputs]", archive: Path) -> "Iterator[UnityPlugin]":
+        """Yield what Unity loads of targets that `extra_packages` names it for, whose package is `archive`."""
+        yield from ()
 
     # Devices
 

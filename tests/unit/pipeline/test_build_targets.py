@@ -146,8 +146,43 @@ def test_a_wheel_that_was_removed_or_changed_is_made_again(
 def test_a_wheel_that_no_target_can_have_is_refused_before_any_work(stages: Stages, target: str) -> None:
     """A buildspec may ask for one of its other targets."""
     error = refused(UsageError, build, stages.request(target=target, packages=("wheel",)), stages.console)
-    assert (error.code, error.what) == ("no-such-package", f"none of {target} can have a wheel")
+    assert (error.code, error.what) == ("no-such-package", f"none of {target} can have the package wheel")
     assert stages.ran == []
+
+
+@pytest.mark.parametrize("kept", [b"", b"another"])
+def test_a_package_for_unity_that_was_removed_or_changed_is_made_again(
+    stages: Stages, monkeypatch: pytest.MonkeyPatch, kept: bytes
+) -> None:
+    request = stages.request(packages=("unity",))
+    planned = planned_for(request, stages.console)
+    leave_report(planned, planned.plan.targets[0])
+    package = planned.folder / "unity" / "com.ortrim.sample-1.21.0.tgz"
+
+    def leave(*_: object) -> None:
+        package.parent.mkdir(exist_ok=True)
+        package.write_bytes(b"package")
+        write_sums(package.parent)
+
+    leave()
+    forbid(monkeypatch)
+    build(request, stages.console)
+    if kept:
+        package.write_bytes(kept)
+    else:
+        package.unlink()
+    made = pretend(monkeypatch, recorded_report())
+    monkeypatch.setattr(building, "_package_for_unity", leave)
+    build(request, stages.console)
+    assert made == ["built", "packaged", "verified"]
+    assert package.read_bytes() == b"package"
+
+
+@pytest.mark.parametrize("target", ["ios-arm64", "linux-arm64", "maccatalyst-arm64"])
+def test_a_package_for_unity_that_no_target_can_have_is_refused(stages: Stages, target: str) -> None:
+    """On iOS its C# is linked with a static framework."""
+    error = refused(UsageError, build, stages.request(target=target, packages=("unity",)), stages.console)
+    assert (error.code, error.what) == ("no-such-package", f"none of {target} can have the package unity")
 
 
 @pytest.mark.parametrize("changed", ["package.tar.gz", "package/models/m.ort", "package/SHA256SUMS", "report.json"])

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal
 
 from ortrim.base.tools import install_command
-from ortrim.buildspec.buildspec import DEFAULT_ANDROID, AndroidSpec, BuildSpec, TargetSpec
+from ortrim.buildspec.buildspec import DEFAULT_ANDROID, AndroidSpec, BuildSpec, ExtraPackage, TargetSpec
 from ortrim.buildspec.problems import Location, Problem
 from ortrim.buildspec.rules import DEFAULT_GLIBC, stray_keys
 from ortrim.buildspec.targets import Architecture, Target
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from ortrim.compiling.executor import Executor
     from ortrim.devices.device import ProgramDevice
     from ortrim.models.full_runtime import FullRuntime
+    from ortrim.package.manifest import PackageInputs
+    from ortrim.package.unity import UnityPlugin
     from ortrim.parity.measurements import HostFacts
     from ortrim.verify.measure import Baseline
     from ortrim.verify.target import Delivery
@@ -228,10 +230,20 @@ class Android(Platform):
     def check_beside(self, folder: Path) -> None:
         jni.jni_library_in(folder)
 
+    def extra_packages(self, target: Target, linkage: str) -> frozenset[ExtraPackage]:
+        return frozenset(("unity",))
+
     def package(self, packaging: Packaging) -> "list[Delivery]":
         from ortrim.platforms.android.aar import deliver  # noqa: PLC0415 - see `Platform`
 
         return deliver(packaging)
+
+    def unity_plugins(self, parts: "Sequence[PackageInputs]", archive: Path) -> "Iterator[UnityPlugin]":
+        from ortrim.package.unity import PLUGINS, UnityPlugin  # noqa: PLC0415 - see `Platform`
+
+        # Unity writes the ABI of a single library for an AAR, too, and does not use it.
+        players = {"Android": {"AndroidSharedLibraryType": "Executable", "CPU": "ARMv7"}}
+        yield UnityPlugin(path=f"{PLUGINS}/Android/onnxruntime.aar", content=archive, players=players)
 
     def runs_here(self, target: Target) -> bool:
         return False  # nothing is compiled on a phone

@@ -1,26 +1,31 @@
 """What an app team gets for Apple's systems: a folder with the Swift package, the xcframework in it, and proof."""
 
 import os
+import plistlib
 import shutil
 import tempfile
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
+from ortrim.base.archives import open_bundle
 from ortrim.base.cache import publish_folder
 from ortrim.base.checksums import FileEntry
-from ortrim.base.files import sha256_of
-from ortrim.binaries.apple import ApplePlatform, AppleVariant
-from ortrim.binaries.macho.files import read_apple_library
+from ortrim.base.files import sha256_of, shipped_folder
+from ortrim.binaries.apple import ApplePlatform, AppleVariant, slice_of
+from ortrim.binaries.macho.files import read_apple_library, universal_file
 from ortrim.binaries.xcframework import read_xcframework
+from ortrim.buildspec.buildspec import UNITY
+from ortrim.buildspec.targets import APPLE_ARCHITECTURES
 from ortrim.compiling.plan import JobResult
 from ortrim.errors import StorageError
 from ortrim.package import manifest as manifests
 from ortrim.package import package
 from ortrim.package.manifest import PackagedFile, PackageInputs
 from ortrim.package.package import PackagedLink, rendered
+from ortrim.package.unity import PLUGINS, UnityPlugin
 from ortrim.parity.measurements import Gate
 from ortrim.platforms.apple import framework
 from ortrim.platforms.apple.arguments import SYMBOLS, is_cross_built
@@ -406,3 +411,44 @@ def _system_symbols(inputs: AppleInputs) -> frozenset[str]:
     if not all(map(is_cross_built, jobs)):
         return frozenset()
     return frozenset(name for job in jobs for name in public_names(job.toolchain.triple))
+
+
+def unity_plugins(parts: Sequence[PackageInputs], archive: Path) -> Iterator[UnityPlugin]:
+    """Yield the xcframework's slices for iOS, and for Macs one dynamic library of all architectures.
+
+    Unity's editor copies the folder `iOS~` into the project of Xcode by a script of the plugin's.
+    """
+    slices = {part.job.target.identifier: slice_of(part.job.target) for part in parts}
+    macs = [part for part in parts if slices[part.job.target.identifier].platform is ApplePlatform.MACOS]
+    if macs:
+        own = {APPLE_ARCHITECTURES[part.job.target.architecture]: part.result.library.read_bytes() for part in macs}
+        cpu = "AnyCPU" if len(own) > 1 else min(own).replace("arm", "ARM")
+        editor = {"CPU": cpu, "DefaultValueInitialized": "true", "OS": "OSX"}
+        yield UnityPlugin(
+            path=f"{PLUGINS}/macOS/{min(own)}/libonnxruntime.dylib",
+            content=universal_file(own),
+            mode=package.PROGRAM_MODE,
+            players={"Editor": editor, "OSXUniversal": {"CPU": cpu}},
+        )
+    if len(macs) < len(parts):
+        yield from _of_ios(archive)
+        if not any("coreml" in part.job.providers for part in parts):
+            players = {"iOS": {"AddToEmbeddedBinaries": "false", "CPU": "AnyCPU"}}
+            source = shipped_folder("package") / UNITY / "onnxruntime_coreml.c"
+            yield UnityPlugin(path=f"{PLUGINS}/iOS/{source.name}", content=source, players=players)
+
+
+def _of_ios(archive: Path) -> Iterator[UnityPlugin]:
+    with open_bundle(archive) as bundle:
+        about = plistlib.loads(bundle.read(f"{XCFRAMEWORK}/Info.plist"))
+        about["AvailableLibraries"] = [
+            each
+            for each in about["AvailableLibraries"]
+            if each["SupportedPlatform"] == ApplePlatform.IOS
+            and each.get("SupportedPlatformVariant") != AppleVariant.CATALYST
+        ]
+        folder = f"{PLUGINS}/iOS~"
+        yield UnityPlugin(path=f"{folder}/{XCFRAMEWORK}/Info.plist", content=plistlib.dumps(about))
+        for each in about["AvailableLibraries"]:
+            for name in bundle.below(f"{XCFRAMEWORK}/{each['LibraryIdentifier']}"):
+                yield UnityPlugin(path=f"{folder}/{name}", content=bundle.read(name))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal
 from ortrim.base.tools import install_command
 from ortrim.binaries.apple import EXPORTS, is_simulated, slice_of
 from ortrim.binaries.macho.layout import require_lief
-from ortrim.buildspec.buildspec import FRAMEWORK_LINKAGE, AppleSpec, BuildSpec, TargetSpec
+from ortrim.buildspec.buildspec import FRAMEWORK_LINKAGE, AppleSpec, BuildSpec, ExtraPackage, TargetSpec
 from ortrim.buildspec.problems import Location, Problem
 from ortrim.buildspec.rules import DEFAULT_GLIBC, stray_keys
 from ortrim.buildspec.targets import APPLE_ARCHITECTURES, CATALYST, TARGETS, Architecture, OperatingSystem, Target
@@ -31,6 +31,8 @@ from ortrim.platforms.platform import Compilation, Packaging, Platform
 if TYPE_CHECKING:
     from ortrim.binaries.elf import LibrarySize
     from ortrim.devices.device import ProgramDevice
+    from ortrim.package.manifest import PackageInputs
+    from ortrim.package.unity import UnityPlugin
     from ortrim.verify.measure import Baseline
     from ortrim.verify.target import Delivery
 
@@ -185,10 +187,20 @@ class Apple(Platform):
         toolchain = zig_apple_toolchain(PHONE, minimum, job.toolchain.version)
         return replace(job, target=PHONE, toolchain=toolchain), make_simulators
 
+    def extra_packages(self, target: Target, linkage: str) -> frozenset[ExtraPackage]:
+        """Return Unity's, whose C# is linked with the library on iOS, and opens it on a Mac."""
+        is_linked = linkage == "static" and not _is_mac(target) and target.identifier != CATALYST
+        return frozenset(("unity",)) if is_linked or _is_mac(target) else frozenset()
+
     def package(self, packaging: Packaging) -> "list[Delivery]":
         from ortrim.platforms.apple.package import deliver  # noqa: PLC0415 - see `Platform`
 
         return deliver(packaging)
+
+    def unity_plugins(self, parts: "Sequence[PackageInputs]", archive: Path) -> "Iterator[UnityPlugin]":
+        from ortrim.platforms.apple.package import unity_plugins  # noqa: PLC0415 - see `Platform`
+
+        return unity_plugins(parts, archive)
 
     def runs_here(self, target: Target) -> bool:
         """Whether this is a Mac that runs a target's programs, those that Rosetta 2 translates among them."""

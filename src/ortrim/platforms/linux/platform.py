@@ -3,10 +3,11 @@
 import platform
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from ortrim.base.tools import EMULATIONS, Emulation
-from ortrim.buildspec.buildspec import BuildSpec, TargetSpec
+from ortrim.buildspec.buildspec import BuildSpec, ExtraPackage, TargetSpec
 from ortrim.buildspec.problems import Location, Problem, listed, shown
 from ortrim.buildspec.rules import DEFAULT_GLIBC, system_compiler_problems
 from ortrim.buildspec.targets import CPUS, Architecture, CLibrary, Target, minimum_glibc
@@ -23,6 +24,8 @@ from ortrim.platforms.platform import Compilation, Packaging, Platform
 if TYPE_CHECKING:
     from ortrim.binaries.elf import LibrarySize
     from ortrim.devices.device import ProgramDevice
+    from ortrim.package.manifest import PackageInputs
+    from ortrim.package.unity import UnityPlugin
     from ortrim.verify.measure import Baseline
     from ortrim.verify.target import Delivery
 
@@ -34,7 +37,6 @@ class Linux(Platform):
     """
 
     NAME = "linux"
-    EXTRA_PACKAGES = frozenset(("wheel",))
     IN_AN_APP = (
         "mkdir -p third_party/ortrim && tar xzf {package} --strip-components=1 -C third_party/ortrim",
         "CMakeLists.txt: find_package(onnxruntime REQUIRED CONFIG PATHS third_party/ortrim)",
@@ -87,6 +89,11 @@ class Linux(Platform):
             linked = paths.build / arguments.linked(job)
             take_apart(linked, paths.build / arguments.LIBRARY, paths.build / SYMBOLS)
 
+    def extra_packages(self, target: Target, linkage: str) -> frozenset[ExtraPackage]:
+        """Return what can be made for Python, and for Unity's one player and editor on Linux."""
+        wheel: frozenset[ExtraPackage] = frozenset(("wheel",)) if linkage == "shared" else frozenset()
+        return wheel | ({"unity"} if target.identifier == "linux-x64" else set())
+
     def package(self, packaging: Packaging) -> "list[Delivery]":
         from ortrim.package.package import make_package  # noqa: PLC0415 - see `Platform`
         from ortrim.package.wheel import make_wheel  # noqa: PLC0415 - see `Platform`
@@ -100,6 +107,19 @@ class Linux(Platform):
             else each
             for part, each in zip(packaging.parts, made, strict=True)
         ]
+
+    def unity_plugins(self, parts: "Sequence[PackageInputs]", archive: Path) -> "Iterator[UnityPlugin]":
+        from ortrim.package.package import LIBRARY, PROGRAM_MODE  # noqa: PLC0415 - see `Platform`
+        from ortrim.package.unity import PLUGINS, UnityPlugin  # noqa: PLC0415 - see `Platform`
+
+        (part,) = parts
+        editor = {"CPU": "x86_64", "DefaultValueInitialized": "true", "OS": "Linux"}
+        yield UnityPlugin(
+            path=f"{PLUGINS}/Linux/x64/{LIBRARY}",
+            content=part.result.library,
+            mode=PROGRAM_MODE,
+            players={"Editor": editor, "Linux64": {"CPU": "x86_64"}},
+        )
 
     def runs_here(self, target: Target) -> bool:
         return platform.system() != kinds.DARWIN and kinds.has_processor_of(target)

@@ -32,6 +32,7 @@ from ortrim.cli.options import request_from
 from ortrim.models.full_runtime import full_runtime
 from ortrim.steps.step import Workplace
 from ortrim.steps.table import take_step
+from quantized_nodes import INPUT_SCALE, WEIGHT_SCALE, quantized_convolution, quantized_resize
 from refused_models import REFUSED, dividing, unwrapped, wrapped
 
 FLOAT, DOUBLE, INT64 = TensorProto.FLOAT, TensorProto.DOUBLE, TensorProto.INT64
@@ -274,6 +275,15 @@ TRIED: Final[dict[str, tuple[Tried, ...]]] = {
         Tried(
             model=lambda: node("Sigmoid"), changes=(by(relu),), more={"library": (("Sigmoid", 31_744), ("Relu", 900))}
         ),
+    ),
+    "bias-of-another-scale": (
+        Tried(
+            model=lambda: quantized_convolution(0.5),
+            changes=(by(lambda: quantized_convolution(INPUT_SCALE * WEIGHT_SCALE)),),
+        ),
+    ),
+    "resize-of-integers": (
+        Tried(model=lambda: quantized_resize("linear"), changes=(by(lambda: quantized_resize("nearest")),)),
     ),
     "optional-values": (Tried(model=wrapped, changes=(by(unwrapped),), run=True),),
     "random-output": (Tried(model=lambda: random(given=False), changes=(by(lambda: random(given=True)),)),),

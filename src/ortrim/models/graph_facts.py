@@ -1,12 +1,12 @@
 """An ONNX model's graph as plain facts, which the rules of `invoke lint` read. Pure."""
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from copy import deepcopy
 from dataclasses import dataclass
 from math import prod
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import onnx
 from onnx import AttributeProto, TensorProto, numpy_helper
@@ -67,7 +67,8 @@ class WeightFacts:
     """A tensor that the model fixes: an initializer, or the value of a Constant node.
 
     `size_bytes` is what its type and dimensions come to. `digest` is one of type, dimensions and content, empty for
-    content in another file, named by `external`. `values` are those of a small integer tensor.
+    content in another file, named by `external`. `values` are those of a small integer tensor, `scales` those of
+    a small float32 tensor.
     """
 
     name: str
@@ -77,6 +78,7 @@ class WeightFacts:
     digest: str = ""
     external: str = ""
     values: tuple[int, ...] = ()
+    scales: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -159,7 +161,7 @@ def _node_texts(node: onnx.NodeProto) -> Iterator[tuple[str, str]]:
             yield from _node_texts(inner)
 
 
-SMALL: Final = frozenset({TensorProto.INT64, TensorProto.INT32, TensorProto.BOOL})
+WHOLE: Final = (TensorProto.INT64, TensorProto.INT32, TensorProto.INT8, TensorProto.UINT8, TensorProto.BOOL)
 """Types of which a few values are kept."""
 
 
@@ -190,7 +192,8 @@ def _weight(name: str, tensor: TensorProto) -> WeightFacts:
         size_bytes=-(-count * bits // 8) if bits else tensor.ByteSize(),
         digest="" if external else tensor_digest(tensor),
         external=next(locations, ""),
-        values=() if external else _small_integers(tensor, count),
+        values=tuple(map(int, _numbers(tensor, WHOLE, MOST_VALUES))),
+        scales=tuple(_numbers(tensor, (TensorProto.FLOAT,), MOST_SCALES)),
     )
 
 
@@ -207,17 +210,19 @@ def tensor_digest(tensor: TensorProto) -> str:
     return made.hexdigest()
 
 
-def _small_integers(tensor: TensorProto, count: int) -> tuple[int, ...]:
-    if tensor.data_type not in SMALL or not 0 < count <= MOST_VALUES:
-        return ()
+def _numbers(tensor: TensorProto, types: Collection[int], most: int) -> list[Any]:
+    """Return the numbers of a tensor of these types; none if it has more, or lies in another file."""
+    if tensor.data_type not in types or not 0 < prod(tensor.dims) <= most or uses_external_data(tensor):
+        return []
     try:
-        return tuple(map(int, numpy_helper.to_array(tensor).ravel()))
+        return numpy_helper.to_array(tensor).ravel().tolist()
     except (ValueError, TypeError):  # a damaged tensor: fewer or more bytes than its dimensions say
-        return ()
+        return []
 
 
 LONGEST_ATTRIBUTE: Final = 200
 MOST_VALUES: Final = 16
+MOST_SCALES: Final = 4096
 Known = Mapping[str, TensorInfo]
 
 

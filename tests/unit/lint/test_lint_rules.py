@@ -13,6 +13,7 @@ from linted_models import facts
 from onnx_samples import branching, model_of, relu, value, weighted
 from ortrim.analysis.lint import rules
 from ortrim.models.graph_facts import dynamic_dimensions
+from quantized_nodes import quantized_convolution, quantized_resize
 
 FLOAT, DOUBLE, INT64, BOOL = TensorProto.FLOAT, TensorProto.DOUBLE, TensorProto.INT64, TensorProto.BOOL
 Sample = Callable[[], rules.LintFacts]
@@ -165,6 +166,14 @@ SAMPLES: dict[str, tuple[Sample, Sample]] = {
     "no-size-runs": (lambda: _at(1, 2, 3, worked=()), lambda: _at(1, 2, 3, worked=(3,))),
     "unsupported-opset": (lambda: _opset(23), lambda: _opset(22)),
     "unsupported-ir-version": (lambda: _float4(11), lambda: _opset(17, 11)),
+    "bias-of-another-scale": (
+        lambda: facts(quantized_convolution(0.5)),
+        lambda: replace(facts(quantized_convolution(0.5)), version="1.27.0"),
+    ),
+    "resize-of-integers": (
+        lambda: facts(quantized_resize("linear")),
+        lambda: replace(facts(quantized_resize("linear")), version="1.27.0"),
+    ),
     "weights-below-8-bits": (lambda: _small("INT4", "1.28.0"), lambda: _small("INT4", "1.27.0")),
     "optional-values": (lambda: _wrapped("Optional"), lambda: _wrapped("Identity")),
     "model-too-large": (lambda: _sized(2**31), lambda: _sized(2**31 - 10_000)),

@@ -8,6 +8,8 @@ from functools import partial
 from itertools import groupby
 from typing import Final, Literal
 
+import numpy as np
+
 from ortrim.base.console import counted
 from ortrim.errors import Diagnostic, ModelError, OperatorsError
 from ortrim.models.graph_facts import (
@@ -302,6 +304,69 @@ written although `ort.fbs` has no names for them, and read back."""
 LOW_BIT_TYPES: Final = frozenset({"int4", "uint4", "int2", "uint2"})
 
 
+OPTIMIZED_SINCE: Final = (1, 27)
+"""Found by running the wheels of 1.21.0 to 1.32.0 with and without optimizations: up to 1.26.0 outputs differ."""
+BY_ITSELF: Final = "where outputs change, 'ortrim build MODEL' converts with level = 'basic'"
+
+
+@_rule(
+    "bias-of-another-scale",
+    "advice",
+    title="a quantized bias whose scale is not that of the products it is added to",
+    why="ONNX Runtime before 1.27 adds it as if it were, with level = 'extended' and higher: wrong outputs"
+    " (microsoft/onnxruntime#24711)",
+    fix=f"quantize it with the inputs' scale times the weights', or choose ONNX Runtime 1.27 or newer; {BY_ITSELF}",
+)
+def _bias_scale(facts: LintFacts) -> Iterator[Shown]:
+    scales = {weight.name: weight.scales for weight in facts.graph.weights}
+    for node, dequantized in _between_quantized(facts, "Conv"):
+        if len(dequantized) != len(node.inputs) or len(dequantized) < 3:
+            continue
+        inputs, weights, bias = (scales.get(each.inputs[1].name, ()) for each in dequantized)
+        if len(inputs) != 1 or len({len(weights), len(bias), 1}) > 2 or not bias:
+            continue
+        if not np.allclose(bias, np.multiply(inputs, weights), rtol=0.01, atol=0):
+            yield node.place, f"the scale of the bias of '{node.place}' is not that of inputs times that of weights"
+
+
+@_rule(
+    "resize-of-integers",
+    "advice",
+    title="Resize with interpolation between quantized values",
+    why="ONNX Runtime before 1.27 interpolates the integers, with level = 'extended' and higher: linear cuts off what"
+    " it ought to round, and cubic fails (microsoft/onnxruntime#28448)",
+    fix=f"resize before quantizing or with mode='nearest', or choose ONNX Runtime 1.27 or newer; {BY_ITSELF}",
+)
+def _integer_resize(facts: LintFacts) -> Iterator[Shown]:
+    for node, dequantized in _between_quantized(facts, "Resize"):
+        if dequantized and node.attribute("mode") in {"linear", "cubic"}:
+            yield node.place, f"'{node.place}' has mode '{node.attribute('mode')}' between two quantizations"
+
+
+def _between_quantized(facts: LintFacts, operator: str) -> Iterator[tuple[NodeFacts, tuple[NodeFacts, ...]]]:
+    """Yield nodes that ONNX Runtime up to 1.26 takes as integer ones, with the nodes that dequantize their inputs."""
+    if tuple(map(int, facts.version.split(".")[:2])) >= OPTIMIZED_SINCE:
+        return
+    makers = _makers(facts)
+    values = {weight.name: weight.values for weight in facts.graph.weights}
+    quantized = set()
+    for node in (each for each in facts.graph.nodes if each.operator == "QuantizeLinear"):
+        quantized.add(node.inputs[0].name)
+        before, zero = makers.get(node.inputs[0].name), node.inputs[2] if len(node.inputs) > 2 else None
+        least = zero is None or (zero.element_type, *values.get(zero.name, ())) in {("uint8", 0), ("int8", -128)}
+        if before is not None and before.operator == "Relu" and least:  # which then has nothing to do
+            quantized.add(before.inputs[0].name)
+    for node in facts.graph.nodes:
+        if node.operator == operator and not node.scope and node.outputs[0].name in quantized:
+            found = (makers.get(value.name) for value in node.inputs)
+            yield node, tuple(each for each in found if each is not None and each.operator == "DequantizeLinear")
+
+
+def _makers(facts: LintFacts) -> dict[str, NodeFacts]:
+    """Return the main graph's nodes by the names of what they make."""
+    return {value.name: node for node in facts.graph.nodes for value in node.outputs if not node.scope}
+
+
 @_rule(
     "weights-below-8-bits",
     "error",
@@ -535,7 +600,7 @@ def _as_convolution(node: NodeFacts, equation: str) -> str:
     fix="replace the Linear layer by a Conv1d with kernel_size=1 and the same weights",
 )
 def _transposed_product(facts: LintFacts) -> Iterator[Shown]:
-    makers = {value.name: node for node in facts.graph.nodes for value in node.outputs if not node.scope}
+    makers = _makers(facts)
     for node in facts.graph.nodes:
         product = _product(node, makers) if node.operator == "Transpose" and not node.scope else None
         if product is not None:

@@ -6,7 +6,7 @@ from typing import Final
 import numpy as np
 import onnx
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from onnx import TensorProto, helper, numpy_helper
 
@@ -253,6 +253,7 @@ OPERATORS: Final = (
     st.lists(st.integers(-2, 2**63 - 1), min_size=1, max_size=3),
     st.sampled_from(("ij,jk->ik", "...", "a,,", "")),
 )
+@example("Conv", [[0, 0, 0], [0]], [1], "...")  # filters of one dimension
 def test_absurd_shapes_have_a_cost_or_a_diagnostic(
     tmp_path_factory: pytest.TempPathFactory, operator: str, shapes: list[list[int]], kernel: list[int], equation: str
 ) -> None:

@@ -355,7 +355,7 @@ def _convolution(node: Counting, _opset: int) -> int:
     places = math.prod(required(node.outputs, 0, "the output")[2:])
     row = math.prod(filters[1:])
     plain = set(node.integers("strides")) <= {1} and set(node.integers("pads")) <= {0}
-    if len(image) < 3 or not filters or (plain and row == filters[1]):
+    if len(image) < 3 or len(filters) < 2 or (plain and row == filters[1]):
         return 0
     return places * row * FLOAT_BYTES if filters[0] // max(node.integer("group", 1), 1) > places else 0
 

@@ -210,17 +210,22 @@ PRODUCT: Final = {
     f"{CORE}/core/mlas/lib/mlasi.h": ("MLAS_SGEMM_PACKED_STRIDEK", "MLAS_SGEMM_THREAD_COMPLEXITY"),
 }
 """Where `one_row.h` comes between, and how weights are packed that it reads."""
+ADDED: Final = {
+    f"{CORE}/core/providers/cpu/rnn/rnn_helpers.h": (
+        "uint8_t* quantized_A_buffer, int32_t* quantize_agg_C_buffer, concurrency::ThreadPool* thread_pool) {",
+    ),
+}
+"""What `one_row_product.h` calls."""
 LSTM: Final = {
     f"{CORE}/core/providers/cpu/rnn/lstm_base.cc": ("lstm::UniDirectionalLstm<InputT> fw(alloc, logger, seq_length,",),
     f"{CORE}/core/providers/cpu/rnn/uni_directional_lstm.h": (
         "float clip, concurrency::ThreadPool* thread_pool, const bool training_mode = false);",
     ),
-    f"{CORE}/core/providers/cpu/rnn/rnn_helpers.h": (
-        "uint8_t* quantized_A_buffer, int32_t* quantize_agg_C_buffer, concurrency::ThreadPool* thread_pool) {",
-    ),
+    **ADDED,
 }
-"""The class that `one_row_lstm.h` takes the place of, and what it calls, as `one_row_gru.h` does."""
+"""The class that `one_row_lstm.h` takes the place of, and what it calls."""
 GRU: Final = {
+    **ADDED,
     f"{CORE}/core/providers/cpu/rnn/deep_cpu_gru.h": (
         "GemmWeights<T>& recurrent_weights_H, gsl::span<T>& outputs, gsl::span<T>& final_hidden_state);",
         "gsl::span<T>& outputs, gsl::span<T>& final_hidden_state, gsl::span<T>& zrh);",
@@ -229,7 +234,7 @@ GRU: Final = {
         *("gsl::span<T> linear_output_;", "gsl::span<T> outputZRH_;", "gsl::span<T> batched_hidden0_;"),
     ),
 }
-"""The function that `one_row_gru.h` takes the place of, and the members that it reads."""
+"""The function that `one_row_gru.h` takes the place of, the members that it reads, and what it calls."""
 KEPT_BLOCKS: Final = "kept_blocks.cc"
 ROOM_ARENA: Final = "room_arena.h"
 ARENA: Final = {

@@ -171,6 +171,8 @@ def test_flipped_bytes_give_symbols_or_a_diagnostic(
 JOINED = (DATA / "joined.o").read_bytes()
 JOINED_32 = (DATA / "joined-32.o").read_bytes()
 OFFERED = frozenset({"offered"})
+"""Made by zig's linker (`-r --gc-sections --force-group-allocation --strip-debug`), as `vtables-*.o` of a class with
+virtual functions, compiled with `-fexperimental-relative-c++-abi-vtables`."""
 both = pytest.mark.parametrize("data", [JOINED, JOINED_32], ids=["64", "32"])
 
 
@@ -206,6 +208,21 @@ def test_relocations_lead_where_they_led(data: bytes) -> None:
     """Symbols have other numbers, and everything that went by the old ones goes by the new."""
     assert targets(hide_symbols(data, OFFERED)) == targets(data)
     assert len(targets(data)) > 5
+
+
+@pytest.mark.parametrize(("machine", "before", "after"), [("arm64", 314, 261), ("riscv64", 59, 57)])
+def test_vtables_of_offsets_are_for_every_linker(machine: str, before: int, after: int) -> None:
+    """GNU ld refuses the relocations that Clang makes for them: `unrecognized relocation type 0x13a in .rodata`."""
+    data = (DATA / f"vtables-{machine}.o").read_bytes()
+    hidden = hide_symbols(data, OFFERED)
+    assert targets(hidden) == targets(data)
+    assert [after if kind == before else kind for kind in kinds(data)] == kinds(hidden) != kinds(data)
+
+
+def kinds(data: bytes) -> list[int]:
+    elf = ELFFile(io.BytesIO(data))
+    tables = (section for section in elf.iter_sections() if isinstance(section, RelocationSection))
+    return [relocation["r_info_type"] for table in tables for relocation in table.iter_relocations()]
 
 
 @both

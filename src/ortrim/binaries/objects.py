@@ -302,8 +302,8 @@ CALLED_AFTER: Final = re.compile(rb"^(\.[A-Za-z.]+?)\.(?:_|\.L).*$", re.DOTALL)
 NO_DETOUR: Final = {(183, 314): 261, (243, 59): 57}
 """By machine and type, the relocation of a distance to what lies here for that to a function which may lie elsewhere.
 
-Clang's vtables of offsets have R_AARCH64_PLT32 and R_RISCV_PLT32, which GNU ld 2.40 does not read (no GNU ld the first);
-it reads R_AARCH64_PREL32 and R_RISCV_32_PCREL. Source: psABIs of AArch64 and RISC-V, "Relocations".
+Clang's vtables of offsets have R_AARCH64_PLT32 and R_RISCV_PLT32, which GNU ld 2.40 does not read; it reads
+R_AARCH64_PREL32 and R_RISCV_32_PCREL. Source: psABIs of AArch64 and RISC-V, "Relocations".
 """
 
 

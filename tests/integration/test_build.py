@@ -25,7 +25,7 @@ from ortrim.base.scripts import packages_folder
 from ortrim.binaries.elf import read_library
 from ortrim.pins.shipped import tool_requirements
 from own_caches import FETCHED_OR_COMPILED, link_parts, own_cache
-from static_programs import CRASHES, IN_C, IN_CXX, SAID_IN_C, SAID_IN_CXX, linked, said
+from static_programs import CLOSES, CRASHES, IN_C, IN_CXX, SAID_IN_C, SAID_IN_CXX, linked, said
 
 pytestmark = [pytest.mark.alone, pytest.mark.build, pytest.mark.network]
 
@@ -371,6 +371,14 @@ def test_the_runner_that_links_the_archive_is_in_parity(static: Built, built: Bu
     assert "static library hides all else" in {gate["name"] for gate in static.report["gates"]}
     parity = {(line["case"], line["output"]): line["verdict"] for line in device_of(static.report)["parity"]}
     assert parity == {(line["case"], line["output"]): "pass" for line in device_of(built.report)["parity"]}
+
+
+@pytest.mark.needs("gcc")
+def test_a_c_program_loads_the_library_twice_and_closes_it(built: Built, tmp_path: Path) -> None:
+    """It leaves nothing behind that the process would call at its end."""
+    program = linked(built.package, ("gcc", "-Wl,--as-needed"), CLOSES, tmp_path / "program")
+    launcher = ("env", f"LD_LIBRARY_PATH={built.package / 'lib'}")
+    assert said(program, built.package, *launcher) == "closed\nclosed\n"
 
 
 @pytest.mark.needs("gcc")

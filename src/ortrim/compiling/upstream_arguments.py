@@ -280,12 +280,13 @@ def _tables(job: BuildJob) -> tuple[str, ...]:
 
 
 def _surrogates(job: BuildJob, *, demangler_apart: bool) -> tuple[str, ...]:
-    """Return the small sources that stand in for large ones of the toolchain's: a link takes what comes first."""
+    """Return small sources that stand in for the toolchain's, large or absent: a link takes what comes first."""
     unreached = ("unreached.c",) if job.build_options.dead_kernel_elimination else ()
     kernels = (*unreached, *_wide_surrogates(job))
     options = job.build_options
     apart = demangler_apart and not options.demangler and not options.libcxx_no_exceptions
-    return (*kernels, "no_demangler.c") if apart else kernels
+    closed = job.toolchain.kind == "zig" and job.target.system == "linux"
+    return (*kernels, *(("no_demangler.c",) if apart else ()), *(("close_library.c",) if closed else ()))
 
 
 def _needs_ml_operators(job: BuildJob) -> bool:

@@ -47,6 +47,7 @@ OURS: Final = {
     **dict.fromkeys((*AVX512_SOURCES, AVX512_CONVOLUTIONS, NEON_CONVOLUTIONS, "cpu_features.c", "unreached.c"), "mlas"),
     mechanisms.C_API: "c api", mechanisms.ERRORS: "common", mechanisms.KEPT_BLOCKS: "framework",
     "no_demangler.c": "libc++abi", "apple_log_sink.cc": "common", "apple_new.cc": "libc++",
+    "close_library.c": "libc",
 }  # fmt: skip
 """Our own sources in `resources/cmake`, which are linked by themselves, and the component that each is a part of."""
 LINK_TIME: Final = re.compile(r"(.*/)?(lto\.tmp|ld-temp\.o|[^/]*\.lto\.([^/]*\.)?o)")

@@ -130,6 +130,8 @@ def _own_package(folder: Path) -> Iterator[tuple[Path, str]]:
         yield archive, archive.name
         for proof in PROOF if (folder / name).is_dir() else ():  # an archive of symbols has no folder
             yield folder / name / proof, f"{name}.{proof}"
+    for wheel in sorted(folder.glob("*.whl")):
+        yield wheel, f"wheel/{wheel.name}"
 
 
 def _assembled(folder: Path) -> Iterator[tuple[Path, str]]:

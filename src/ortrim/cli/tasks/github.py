@@ -20,8 +20,7 @@ from ortrim.github.client import Run
 from ortrim.github.fetch.offers import ASSEMBLED, Selection
 from ortrim.github.fetch.placing import NAME, LockedFile
 from ortrim.github.fetch.run import App, Fetched, FetchRequest, fetch_files
-from ortrim.github.fetch.snippets import snippet as make_snippet
-from ortrim.github.fetch.snippets import snippet_files
+from ortrim.github.fetch.snippets import KINDS, fetched_snippet
 from ortrim.github.remote_build import attach as attach_to
 from ortrim.github.remote_build import cancel as cancel_run
 from ortrim.github.remote_build import list_runs
@@ -142,7 +141,7 @@ def workflows(console: Console, check: bool = False) -> None:
         "repo": "GitHub's repository, as [host/]owner/name (default: the lock file's, else this checkout's)",
         "offline": "send no request: take everything from the cache",
         "update": f"change {NAME}",
-        "snippet": "print a few lines for an app's own build instead: gradle, cmake, spm or podfile",
+        "snippet": f"print a few lines for an app's own build instead: {', '.join(KINDS)}",
     },
 )
 def fetch(
@@ -174,7 +173,7 @@ def fetch(
     )
     app = App(folder=Path(), output=None if output is None else Path(output))
     fetched = fetch_files(wanted, github.remote(), app, told)
-    lines = "" if snippet is None else make_snippet(snippet, snippet_files(fetched.lock))
+    lines = "" if snippet is None else fetched_snippet(snippet, fetched.lock, fetched.output)
     if json:
         console.document({**_fetched_data(fetched), "snippet": lines or None})
     elif lines:

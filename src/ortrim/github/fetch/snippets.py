@@ -1,10 +1,11 @@
-"""A few lines for an app's own build that fetch its runtime by address and digest, and need nothing of ours. Pure."""
+"""A few lines for an app's own build, which fetch its runtime by address and digest or name what was fetched. Pure."""
 
 import re
-from collections.abc import Callable, Sequence
+import shlex
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from importlib.resources import files
-from typing import Final
+from pathlib import Path
+from typing import Any, Final
 from urllib.parse import quote, urlsplit
 
 from ortrim.binaries.apple import XCFRAMEWORK
@@ -14,6 +15,35 @@ from ortrim.package.manifest import SYMBOLS
 
 ENDINGS: Final = {"gradle": ".aar", "cmake": ".tar.gz", "spm": XCFRAMEWORK, "podfile": XCFRAMEWORK}
 """Which files a kind of snippet is about; for Apple, the zip of an xcframework, beside which others lie."""
+PLACED: Final[Mapping[str, tuple[str, ...]]] = {
+    "rust": ("archive",),
+    "react-native": ("repository", "pods"),
+    "flutter": ("repository", "pods", "archive"),
+    "python": ("wheel",),
+}
+"""Kinds that name files in the folder of `fetch`, of a run as well, and which of `PARTS` each can use."""
+KINDS: Final = (*ENDINGS, *PLACED)
+PARTS: Final[Mapping[str, tuple[str, re.Pattern[str]]]] = {
+    "archive": (
+        "a package for Linux",
+        re.compile(r"ortrim-[\w.-]+-linux-[\w-]+-[0-9]+\.(?P<minor>[0-9]+)\.[0-9]+\.tar\.gz", re.ASCII),
+    ),
+    "repository": (
+        "an AAR's Maven repository",
+        re.compile(r"maven/ortrim/(?P<artifact>[\w.-]+)/(?P<version>[\w.-]+)/[\w.-]+\.aar", re.ASCII),
+    ),
+    "pods": (
+        "an xcframework",
+        re.compile(rf"onnxruntime/onnxruntime-(?P<version>[0-9.]+){re.escape(XCFRAMEWORK)}"),
+    ),
+    "wheel": (
+        'a wheel (packages = ["wheel"] in the buildspec)',
+        re.compile(r"wheel/(?P<module>ortrim_\w+)-[\w.-]+\.whl", re.ASCII),
+    ),
+}
+"""What a delivery can have for an app: its words, and the path of its file."""
+NEWEST_RUST_API: Final = 27
+"""The newest version of the C API that has a feature in ort 2.0.0-rc.13."""
 SINGLE: Final = ("cmake", "spm", "podfile")
 """Kinds in which two files would be two libraries of one name."""
 SHA256: Final = re.compile(r"[0-9a-f]{64}")
@@ -33,34 +63,76 @@ class SnippetFile:
     size_bytes: int
 
 
+def fetched_snippet(kind: str, lock: Lock, output: Path) -> str:
+    """Return the text of a snippet of one of `KINDS` for the locked files, which are in the folder `output`."""
+    if kind in PLACED:
+        return _placed_snippet(kind, lock, output)
+    return snippet(kind, snippet_files(lock))
+
+
 def snippet(kind: str, offered: Sequence[SnippetFile]) -> str:
     """Return the text of a snippet of one kind, `gradle`, `cmake`, `spm` or `podfile`, for those files that it can use.
 
     Names are written as text whatever they hold.
     """
+    if kind == "unity":
+        what = "no delivery has a package for Unity: each is of one job, and that package is made of all targets"
+        hint = "make it with a build of all targets: ortrim build --package unity"
+        raise UsageError("snippet-kind", what, where="--snippet", hint=hint)
     if kind not in ENDINGS:
-        hint = f"known kinds: {', '.join(ENDINGS)}"
+        hint = f"known kinds: {', '.join(KINDS)}"
         raise UsageError("snippet-kind", f"{kind!r} is not a kind of snippet", where="--snippet", hint=hint)
     packages = (file for file in offered if not file.name.endswith(SYMBOLS))
     wanted = tuple(_checked(file) for file in packages if file.name.endswith(ENDINGS[kind]))
     if not wanted:
-        names = ", ".join(file.name for file in offered) or "nothing"
-        what = f"a snippet for {kind} is about a {ENDINGS[kind]}, and none is there"
-        raise UsageError("snippet-no-file", what, where="--snippet", why=f"there is {names}")
+        raise _none(kind, f"a {ENDINGS[kind]}", [file.name for file in offered])
     if kind in SINGLE and len(wanted) > 1:
-        names, hint = ", ".join(file.name for file in wanted), "name one with --target"
-        raise UsageError("snippet-ambiguous", f"{kind} can take only one of {names}", where="--snippet", hint=hint)
-    return _rendered(kind, wanted)
-
-
-def _rendered(kind: str, wanted: tuple[SnippetFile, ...]) -> str:
-    from jinja2 import Environment, StrictUndefined  # noqa: PLC0415 - slow to import
-
-    template = (files("ortrim") / "resources" / "fetch" / f"{kind}.j2").read_text(encoding="utf-8")
-    environment = Environment(undefined=StrictUndefined, keep_trailing_newline=True, trim_blocks=True, autoescape=False)  # noqa: S701 - no HTML; each language has its own filter
-    environment.filters.update(FILTERS)
+        raise _several(kind, [file.name for file in wanted])
     version = VERSION.search(wanted[0].name)
-    return environment.from_string(template).render(files=wanted, version=version[0] if version else "1.0.0")
+    return _rendered(kind, {"files": wanted, "version": version[0] if version else "1.0.0"})
+
+
+def _placed_snippet(kind: str, lock: Lock, output: Path) -> str:
+    folder = output.as_posix()
+    if shlex.quote(folder) != folder:
+        what, hint = "the folder cannot be named in a snippet", "choose plain letters: --update --output DIR"
+        raise UsageError("snippet-bad-file", what, where=repr(folder)[:200], hint=hint)
+    paths = [file.path for file in lock.files]
+    found: dict[str, re.Match[str] | None] = {}
+    for part in PLACED[kind]:
+        matches = list(filter(None, map(PARTS[part][1].fullmatch, paths)))
+        if len(matches) > 1:
+            raise _several(kind, [match[0] for match in matches])
+        found[part] = matches[0] if matches else None
+    if not any(found.values()):
+        raise _none(kind, " or ".join(PARTS[part][0] for part in found), paths)
+    from_android = folder if output.is_absolute() else f"../{folder}"
+    return _rendered(kind, {**found, "output": folder, "from_android": from_android, "newest_api": NEWEST_RUST_API})
+
+
+def _none(kind: str, wanted: str, there: Sequence[str]) -> UsageError:
+    what = f"a snippet for {kind} is about {wanted}, and none is there"
+    why = f"there is {', '.join(there) or 'nothing'}"
+    return UsageError("snippet-no-file", what, where="--snippet", why=why)
+
+
+def _several(kind: str, names: Sequence[str]) -> UsageError:
+    what, hint = f"{kind} can take only one of {', '.join(names)}", "name one with --spec or --target"
+    return UsageError("snippet-ambiguous", what, where="--snippet", hint=hint)
+
+
+def _rendered(kind: str, values: Mapping[str, Any]) -> str:
+    from jinja2 import Environment, PackageLoader, StrictUndefined  # noqa: PLC0415 - slow to import
+
+    environment = Environment(  # noqa: S701 - no HTML; each language has its own filter
+        loader=PackageLoader("ortrim", "resources/fetch"),
+        undefined=StrictUndefined,
+        keep_trailing_newline=True,
+        trim_blocks=True,
+        autoescape=False,
+    )
+    environment.filters.update(FILTERS)
+    return environment.get_template(f"{kind}.j2").render(values)
 
 
 def _checked(file: SnippetFile) -> SnippetFile:

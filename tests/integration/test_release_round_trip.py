@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 import shutil
 import sys
 import zipfile
@@ -23,7 +24,7 @@ from aar_samples import aar_inputs, fake_jdk
 from apple_packages import apple_inputs
 from cmake_application import new_application
 from github_fetching import Apps, running_apps, sums, wanted
-from gradle_projects import resolved_files
+from gradle_projects import in_old_words, resolved_files
 from ortrim.base.checksums import SUMS
 from ortrim.base.command import run
 from ortrim.base.console import Console
@@ -36,13 +37,14 @@ from ortrim.errors import PackageError
 from ortrim.github.client import Remote
 from ortrim.github.fetch.placing import read_lock
 from ortrim.github.fetch.run import App, Fetched, fetch_files
-from ortrim.github.fetch.snippets import snippet, snippet_files
+from ortrim.github.fetch.snippets import fetched_snippet, snippet, snippet_files
 from ortrim.github.jobs import REPORTS, hand_over, with_sums
 from ortrim.github.release import draft_release
 from ortrim.github.repositories import TOKEN
 from ortrim.models.models import OrtModel
 from ortrim.package.manifest import FACTS
 from ortrim.package.package import make_package
+from ortrim.package.wheel import make_wheel
 from ortrim.planning.models import converted_models
 from ortrim.planning.planned import Planned
 from ortrim.planning.request import load
@@ -113,13 +115,15 @@ def demo() -> OrtModel:
 
 @pytest.fixture(scope="module")
 def linux(tmp_path_factory: pytest.TempPathFactory, demo: OrtModel) -> tuple[BuildPlan, Path]:
-    """Make a package for Linux of a library that runs; return its plan and its folder."""
+    """Make a package for Linux and a wheel of a library that runs; return its plan and its folder."""
     folder = tmp_path_factory.mktemp("linux")
     inputs = wheel_inputs(folder / "built")
     planned = replace(inputs.plan.models[0], name=demo.name, ort_sha256=demo.sha256)
     plan = replace(inputs.plan, spec_name="sample", models=(planned,))
     built = replace(inputs.result, symbols=inputs.result.library)
-    make_package(replace(inputs, plan=plan, models=(demo,), result=built), folder / "made")
+    packaged = replace(inputs, plan=plan, models=(demo,), result=built)
+    make_package(packaged, folder / "made")
+    make_wheel(packaged, folder / "made")
     return plan, folder / "made"
 
 
@@ -196,7 +200,7 @@ def test_every_file_of_a_delivery_comes_back(
     draft(tmp_path)
     publish(apps, assets)
     files = delivered[target]
-    assert any("/" in path for path in files) == (target != "linux-x64")
+    assert any("/" in path for path in files)
     fetch(apps, wanted("sample", target, release=TAG))
     assert fetched_files(apps) == files
     locked = apps.lock().read_bytes()
@@ -215,7 +219,7 @@ def test_a_release_of_all_targets_has_few_files(
     """One archive for the folders of a delivery: GitHub refuses hundreds of files that come at once."""
     names = draft(tmp_path)
     assert set(names) == {path.name for path in assets.iterdir()}
-    folders = {"ortrim-sample-android-folders.zip", "ortrim-sample-apple-folders.zip"}
+    folders = {f"ortrim-sample-{name}-folders.zip" for name in delivered}
     assert set(names) == {SUMS, *folders, *(path for files in delivered.values() for path in files if "/" not in path)}
 
 
@@ -307,6 +311,33 @@ def test_gradle_resolves_the_fetched_aar(
     (found,) = resolved_files(tmp_path / "project", (json.loads(manifest.read_text())["coordinates"],))
     assert found.read_bytes() in {content for name, content in delivered["android"].items() if name.endswith(".aar")}
     require_loads(apps.output() / "models")
+
+
+@pytest.mark.needs("gradle", "java")
+@pytest.mark.usefixtures("delivered")
+def test_gradle_takes_the_fetched_aar_in_the_official_ones_place(apps: Apps, tmp_path: Path, assets: Path) -> None:
+    """By what the snippet for React Native says, in the words of Debian's Gradle, from the app's folder `android`."""
+    draft(tmp_path)
+    publish(apps, assets)
+    fetched = fetch(apps, wanted("sample", "android", release=TAG))
+    project = apps.output().parent / "android"
+    project.mkdir()
+    rule = in_old_words(fetched_snippet("react-native", fetched.lock, Path(apps.output().name)))
+    (found,) = resolved_files(project, ("com.microsoft.onnxruntime:onnxruntime-android:1.20.0",), rule)
+    assert found.is_relative_to(apps.output() / "maven")
+
+
+@pytest.mark.usefixtures("delivered")
+@pytest.mark.parametrize(("kind", "target"), [("python", "linux-x64"), ("rust", "linux-x64"), ("flutter", "ios*")])
+def test_snippets_name_files_that_were_fetched(
+    apps: Apps, tmp_path: Path, assets: Path, kind: str, target: str
+) -> None:
+    draft(tmp_path)
+    publish(apps, assets)
+    fetched = fetch(apps, wanted("sample", target, release=TAG))
+    named = re.findall(r"out/[\w./-]+", fetched_snippet(kind, fetched.lock, Path("out")))
+    assert len(named) == 1
+    assert (apps.output() / named[0].removeprefix("out/")).is_file()
 
 
 @pytest.mark.network

@@ -23,7 +23,12 @@ def guide_rule(coordinates: str) -> str:
     (text,) = re.findall(r"<!-- replacing the official AAR -->\n```kotlin\n(.*?)```", GUIDE.read_text(), re.DOTALL)
     text, found = re.subn(r"ortrim:onnxruntime-android-app:[\w.-]+", coordinates, text)
     assert (found, ".using(" in text, text.count(".withoutArtifactSelectors()")) == (1, True, 1)
-    return re.sub(r"\s*\.withoutArtifactSelectors\(\)", "", text).replace(".using(", ".with(")
+    return in_old_words(text)
+
+
+def in_old_words(rule: str) -> str:
+    """Return a rule that puts a package in another's place in the words of Gradle before 6.6."""
+    return re.sub(r"\s*\.withoutArtifactSelectors\(\)", "", rule).replace(".using(", ".with(")
 
 
 def gradle(project: Path, dependencies: tuple[str, ...], rule: str = "") -> Completed:

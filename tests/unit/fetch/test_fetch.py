@@ -308,6 +308,8 @@ def test_a_snippet_is_all_there_is_on_standard_output(ortrim: Run, outcome: Call
     [
         ("gradle", RUN, "snippet-needs-release"),
         ("maven", RELEASE, "snippet-kind"),
+        ("unity", RUN, "snippet-kind"),
+        ("rust", RUN, "snippet-no-file"),
         ("cmake", RELEASE, "snippet-no-file"),
     ],
 )

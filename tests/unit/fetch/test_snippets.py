@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import replace
+from pathlib import Path
 from typing import Final
 
 import pytest
@@ -9,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ortrim.errors import UsageError
-from ortrim.github.fetch.snippets import ENDINGS, FILTERS, SnippetFile, snippet
+from ortrim.github.fetch.placing import Lock, LockedFile, Origin
+from ortrim.github.fetch.snippets import ENDINGS, FILTERS, PLACED, SnippetFile, fetched_snippet, snippet
 from refusing import refused
 
 DIGEST: Final = "0123456789abcdef" * 4
@@ -76,7 +78,6 @@ def test_a_swift_package_begins_with_its_tools_version() -> None:
 @pytest.mark.parametrize(
     ("kind", "names", "reference"),
     [
-        ("maven", ["a.aar"], "snippet-kind"),
         ("gradle", ["a.tar.gz"], "snippet-no-file"),
         ("cmake", [], "snippet-no-file"),
         ("cmake", ["a.tar.gz", "b.tar.gz"], "snippet-ambiguous"),
@@ -88,7 +89,7 @@ def test_a_swift_package_begins_with_its_tools_version() -> None:
     ],
 )
 def test_what_makes_no_snippet_is_refused(kind: str, names: list[str], reference: str) -> None:
-    """An unknown kind, no file or too many, names that are more than names."""
+    """No file or too many, names that are more than names."""
     offered = [SnippetFile(name=name, url="https://example.org/x", sha256=DIGEST, size_bytes=1) for name in names]
     assert refused(UsageError, snippet, kind, offered).code == reference
 
@@ -149,3 +150,83 @@ def test_any_name_is_written_or_refused(kind: str, start: str) -> None:
     assert len(text.splitlines()) == len(usual.splitlines())
     same = [line for line, other in zip(text.splitlines(), usual.splitlines(), strict=True) if line == other]
     assert len(same) >= len(usual.splitlines()) - 1
+
+
+ARCHIVE: Final = "ortrim-demo-linux-x64-1.21.0.tar.gz"
+AAR: Final = "maven/ortrim/onnxruntime-android-demo/1.21.0-4da441ab049f/onnxruntime-android-demo-1.21.0-4da441ab049f.aar"
+PODS: Final = "onnxruntime/onnxruntime-1.21.0.xcframework.zip"
+WHEEL: Final = "wheel/ortrim_demo-1.21.0-py3-none-manylinux_2_28_x86_64.whl"
+BESIDE: Final = (
+    "ortrim-demo-android-1.21.0.aar",
+    "ortrim-demo-linux-x64-1.21.0-symbols.tar.gz",
+    "ortrim-demo-apple-1.21.0.xcframework.zip",
+    AAR.replace(".aar", ".pom"),
+    "models/session.json",
+)
+
+
+def placed(folder: Path, *paths: str) -> Lock:
+    """Lay out the files of a run's deliveries, and lock them."""
+    for path in (*paths, *BESIDE):
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).touch()
+    origin = Origin(host="github.com", repository="octo/ort", run=5, commit=40 * "c")
+    locked = (LockedFile(path=path, size=0, sha256=DIGEST) for path in (*paths, *BESIDE))
+    return Lock(origin=origin, files=tuple(locked))
+
+
+@pytest.mark.parametrize(
+    ("kind", "parts"),
+    [
+        ("rust", [ARCHIVE]),
+        ("react-native", [AAR, PODS]),
+        ("react-native", [AAR]),
+        ("flutter", [AAR, PODS, ARCHIVE]),
+        ("flutter", [PODS]),
+        ("python", [WHEEL]),
+    ],
+)
+def test_a_framework_s_snippet_names_what_was_fetched(tmp_path: Path, kind: str, parts: list[str]) -> None:
+    """A file or folder, or the coordinates of what is in one, for each part that is there, and nothing else."""
+    text = fetched_snippet(kind, placed(tmp_path, *parts), tmp_path)
+    named = {Path(path) for path in re.findall(rf"{tmp_path}/[\w./-]+", text)}
+    found = re.findall(r"ortrim:([\w.-]+):([\w.-]+)", text)
+    repository = tmp_path / "maven"
+    aars = {repository / "ortrim" / name / version / f"{name}-{version}.aar" for name, version in found}
+    assert named - {repository} | aars == {tmp_path / part for part in parts}
+    assert (repository in named) == (AAR in parts)
+    assert "{{" not in text
+    assert text.endswith("\n")
+
+
+@pytest.mark.parametrize("kind", ["react-native", "flutter"])
+def test_gradle_looks_for_a_folder_of_the_app_from_the_folder_of_android(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    text = fetched_snippet(kind, placed(Path("ortrim-runtime"), AAR), Path("ortrim-runtime"))
+    (address,) = re.findall(r'rootProject\.uri\("([^"]+)"\)', text)
+    assert (tmp_path / "android" / address).resolve() == tmp_path / "ortrim-runtime" / "maven"
+
+
+@pytest.mark.parametrize(("version", "api"), [("1.21.0", 21), ("1.27.1", 27), ("1.30.0", 27)])
+def test_rust_asks_for_the_api_of_the_library(tmp_path: Path, version: str, api: int) -> None:
+    """As far as the crate knows it: a library has all earlier versions."""
+    text = fetched_snippet("rust", placed(tmp_path, ARCHIVE.replace("1.21.0", version)), tmp_path)
+    assert f'"api-{api}"]' in text
+
+
+@pytest.mark.parametrize(
+    ("kind", "parts", "folder", "reference"),
+    [
+        *((kind, [], "ortrim-runtime", "snippet-no-file") for kind in PLACED),
+        ("rust", [ARCHIVE, ARCHIVE.replace("x64", "arm64")], "ortrim-runtime", "snippet-ambiguous"),
+        ("react-native", [AAR, AAR.replace("demo", "other")], "ortrim-runtime", "snippet-ambiguous"),
+        ("python", [WHEEL], "$(touch hacked)", "snippet-bad-file"),
+        ("rust", [ARCHIVE], 'a";b', "snippet-bad-file"),
+    ],
+)
+def test_what_makes_no_snippet_of_a_framework_is_refused(
+    tmp_path: Path, kind: str, parts: list[str], folder: str, reference: str
+) -> None:
+    assert refused(UsageError, fetched_snippet, kind, placed(tmp_path, *parts), Path(folder)).code == reference

@@ -18,6 +18,7 @@ REPORTS = ("report.html", "report.json", "report.md")
 COMMIT = 40 * "a"
 LINUX = "ortrim-sample-linux-x64-1.21.0"
 ANDROID = "ortrim-sample-android-1.21.0"
+WHEEL = "ortrim_sample-1.21.0-py3-none-manylinux_2_28_x86_64.whl"
 
 
 @pytest.fixture
@@ -33,6 +34,7 @@ def planned(stages: Stages) -> Planned:
         made.folder / "linux-x64",
         f"{LINUX}.tar.gz",
         f"{LINUX}-symbols.tar.gz",
+        WHEEL,
         *(f"{LINUX}/{name}" for name in ("manifest.json", "sbom.cdx.json")),
     )
     documents = ("LICENSE", "manifest.json", "sbom.cdx.json", SUMS)
@@ -56,6 +58,7 @@ def test_everything_that_is_for_users_is_handed_over(planned: Planned, tmp_path:
         *(f"{name}.{report}" for name in (LINUX, *abis) for report in REPORTS),
         *(f"{LINUX}.{name}" for name in ("tar.gz", "manifest.json", "sbom.cdx.json")),
         f"{LINUX}-symbols.tar.gz",
+        f"wheel/{WHEEL}",
         *(f"{ANDROID}.{name}" for name in ("aar", "LICENSE", "manifest.json", "sbom.cdx.json")),
         f"{ANDROID}-jniLibs.zip",
         "maven/org/demo/demo.pom",

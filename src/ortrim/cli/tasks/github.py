@@ -20,7 +20,7 @@ from ortrim.github.client import Run
 from ortrim.github.fetch.offers import ASSEMBLED, Selection
 from ortrim.github.fetch.placing import NAME, LockedFile
 from ortrim.github.fetch.run import App, Fetched, FetchRequest, fetch_files
-from ortrim.github.fetch.snippets import KINDS, fetched_snippet
+from ortrim.github.fetch.snippets import KINDS, fetched_snippet, require_kind
 from ortrim.github.remote_build import attach as attach_to
 from ortrim.github.remote_build import cancel as cancel_run
 from ortrim.github.remote_build import list_runs
@@ -161,6 +161,8 @@ def fetch(
     """Fetch runtimes into an app, as its lock file says."""
     # What goes on is told on standard error where standard output is for a file.
     told = console if snippet is None else Console(json_mode=True)
+    if snippet is not None:
+        require_kind(snippet)
     if github.workflow is not None and not latest:
         raise bad_option("workflow", github.workflow[:100], "it goes with --latest; a run's number says which workflow")
     wanted = FetchRequest(

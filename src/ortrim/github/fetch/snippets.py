@@ -9,6 +9,7 @@ from typing import Any, Final
 from urllib.parse import quote, urlsplit
 
 from ortrim.binaries.apple import XCFRAMEWORK
+from ortrim.buildspec.buildspec import UNITY
 from ortrim.errors import UsageError
 from ortrim.github.fetch.placing import NAME, Lock
 from ortrim.package.manifest import SYMBOLS
@@ -63,6 +64,17 @@ class SnippetFile:
     size_bytes: int
 
 
+def require_kind(kind: str) -> None:
+    """Raise `UsageError` (`snippet-kind`) unless a kind is one of `KINDS`."""
+    if kind == UNITY:
+        what, why = "no delivery has a package for Unity", "a delivery is of one job, and that package is of all targets"
+        hint = "make it where all targets are built: ortrim build --package unity (docs/start/unity.md)"
+        raise UsageError("snippet-kind", what, where="--snippet", why=why, hint=hint)
+    if kind not in KINDS:
+        hint = f"known kinds: {', '.join(KINDS)}"
+        raise UsageError("snippet-kind", f"{kind!r} is not a kind of snippet", where="--snippet", hint=hint)
+
+
 def fetched_snippet(kind: str, lock: Lock, output: Path) -> str:
     """Return the text of a snippet of one of `KINDS` for the locked files, which are in the folder `output`."""
     if kind in PLACED:
@@ -75,13 +87,6 @@ def snippet(kind: str, offered: Sequence[SnippetFile]) -> str:
 
     Names are written as text whatever they hold.
     """
-    if kind == "unity":
-        what = "no delivery has a package for Unity: each is of one job, and that package is made of all targets"
-        hint = "make it with a build of all targets: ortrim build --package unity"
-        raise UsageError("snippet-kind", what, where="--snippet", hint=hint)
-    if kind not in ENDINGS:
-        hint = f"known kinds: {', '.join(KINDS)}"
-        raise UsageError("snippet-kind", f"{kind!r} is not a kind of snippet", where="--snippet", hint=hint)
     packages = (file for file in offered if not file.name.endswith(SYMBOLS))
     wanted = tuple(_checked(file) for file in packages if file.name.endswith(ENDINGS[kind]))
     if not wanted:

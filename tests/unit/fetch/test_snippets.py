@@ -153,7 +153,7 @@ def test_any_name_is_written_or_refused(kind: str, start: str) -> None:
 
 
 ARCHIVE: Final = "ortrim-demo-linux-x64-1.21.0.tar.gz"
-AAR: Final = "maven/ortrim/onnxruntime-android-demo/1.21.0-4da441ab049f/onnxruntime-android-demo-1.21.0-4da441ab049f.aar"
+AAR: Final = "maven/ortrim/onnxruntime-android-demo/1.21.0-4da441ab/onnxruntime-android-demo-1.21.0-4da441ab.aar"
 PODS: Final = "onnxruntime/onnxruntime-1.21.0.xcframework.zip"
 WHEEL: Final = "wheel/ortrim_demo-1.21.0-py3-none-manylinux_2_28_x86_64.whl"
 BESIDE: Final = (

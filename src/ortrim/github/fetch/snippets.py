@@ -67,7 +67,7 @@ class SnippetFile:
 def require_kind(kind: str) -> None:
     """Raise `UsageError` (`snippet-kind`) unless a kind is one of `KINDS`."""
     if kind == UNITY:
-        what, why = "no delivery has a package for Unity", "a delivery is of one job, and that package is of all targets"
+        what, why = "no delivery has a package for Unity", "each is of one job, and that package is of all targets"
         hint = "make it where all targets are built: ortrim build --package unity (docs/start/unity.md)"
         raise UsageError("snippet-kind", what, where="--snippet", why=why, hint=hint)
     if kind not in KINDS:
@@ -134,7 +134,6 @@ def _rendered(kind: str, values: Mapping[str, Any]) -> str:
         undefined=StrictUndefined,
         keep_trailing_newline=True,
         trim_blocks=True,
-        autoescape=False,
     )
     environment.filters.update(FILTERS)
     return environment.get_template(f"{kind}.j2").render(values)

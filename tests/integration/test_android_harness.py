@@ -217,8 +217,8 @@ def test_it_says_how_far_it_is(ends: Ends, requested: Requested, farm: JavaFarm)
 
 def test_results_go_where_they_can(harness: JavaHarness, farm: JavaFarm, requested: Requested, tmp_path: Path) -> None:
     """The folder that is asked for may be out of the app's reach; then the next one is taken, and the log says so."""
-    apks = farm.make_apks(harness_content((requested("good"),)))
-    assets, native = install(apks.app, tmp_path / "phone")
+    app, _ = farm.make_apks(harness_content((requested("good"),)))
+    assets, native = install(app, tmp_path / "phone")
     (tmp_path / "file").write_bytes(b"")
     done = harness.run(assets, native, tmp_path / "work", tmp_path / "file" / "results", tmp_path / "second")
     assert done.returncode == 0, done.stderr
@@ -230,8 +230,8 @@ def test_the_time_for_all_runs_ends(harness: JavaHarness, farm: JavaFarm, reques
     """A run under way is stopped, no other is begun, and what was done is there."""
     content = harness_content((requested("good"), requested("hang"), requested("good")))
     document = json.loads(content.requests) | {"seconds": 3}
-    apks = farm.make_apks(replace(content, requests=json.dumps(document)))
-    assets, native = install(apks.app, tmp_path / "phone")
+    app, _ = farm.make_apks(replace(content, requests=json.dumps(document)))
+    assets, native = install(app, tmp_path / "phone")
     done = harness.run(assets, native, tmp_path / "work", tmp_path / "results")
     assert done.returncode == 1
     results = json.loads((tmp_path / "results" / "results.json").read_text())
@@ -255,8 +255,8 @@ def test_an_app_that_is_killed_leaves_what_was_done(
 ) -> None:
     """Whole runs, in a file that can be read."""
     content = harness_content((requested("good"), requested("hang"), requested("good")))
-    apks = farm.make_apks(content)
-    assets, native = install(apks.app, tmp_path / "phone")
+    app, _ = farm.make_apks(content)
+    assets, native = install(app, tmp_path / "phone")
     results = tmp_path / "results"
     # Android ends an app with all that it has started.
     kill = "kill -KILL $1 $(cat /proc/$1/task/*/children)"

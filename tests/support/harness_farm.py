@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from ortrim.base.command import run
 from ortrim.devices.farms.farm import FarmJob, FarmRun, Tell
-from ortrim.devices.harness import HarnessApks, HarnessContent
+from ortrim.devices.harness import HarnessContent
 from ortrim.errors import Diagnostic, ToolError
 
 URL: Final = "https://farm.invalid/run/1"
@@ -42,9 +42,9 @@ class FakeFarm:
         self.jobs: list[FarmJob] = []
         self.contents: list[HarnessContent] = []
 
-    def make_apks(self, content: HarnessContent) -> HarnessApks:
+    def make_apks(self, content: HarnessContent) -> tuple[Path, Path]:
         self.contents.append(content)
-        return HarnessApks(app=Path("app.apk"), test=Path("test.apk"))
+        return Path("app.apk"), Path("test.apk")
 
     def run(self, job: FarmJob, tell: Tell) -> FarmRun:
         tell("running")

@@ -12,7 +12,7 @@ from ortrim.base.cache import cache_folder, publish_folder
 from ortrim.base.command import Completed, run
 from ortrim.base.files import shipped_folder
 from ortrim.devices.farms.farm import FarmJob, FarmRun, Tell
-from ortrim.devices.harness import HarnessApks, HarnessContent
+from ortrim.devices.harness import HarnessContent
 from ortrim.devices.harness_projects import APK, TEST_APK, find_apks, make_harness
 from ortrim.errors import SourcesError
 from ortrim.platforms.android.jni import Jdk
@@ -196,7 +196,7 @@ class JavaFarm:
         self.thermal = 0
         self.printed = ""
 
-    def make_apks(self, content: HarnessContent) -> HarnessApks:
+    def make_apks(self, content: HarnessContent) -> tuple[Path, Path]:
         project = make_harness(content, self.folder / "project", abi=ABI, api=24)
         pack(project)
         return find_apks(project)

@@ -55,14 +55,6 @@ class HarnessContent:
 
 
 @dataclass(frozen=True, kw_only=True)
-class HarnessApks:
-    """The compiled app, and its instrumentation."""
-
-    app: Path
-    test: Path
-
-
-@dataclass(frozen=True, kw_only=True)
 class PhoneApp:
     """A compiled and signed app for iPhones, a folder, and what the phone knows it by."""
 

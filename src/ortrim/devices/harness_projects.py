@@ -16,7 +16,7 @@ from ortrim.base.files import shipped_folder, storage_errors
 from ortrim.buildspec.targets import ABIS, APPLE_ARCHITECTURES
 from ortrim.compiling.plan import BuildJob
 from ortrim.devices.devicectl import ARCHIVE
-from ortrim.devices.harness import PROJECT_ASSET, REQUESTS_ASSET, HarnessApks, HarnessContent, PhoneApp
+from ortrim.devices.harness import PROJECT_ASSET, REQUESTS_ASSET, HarnessContent, PhoneApp
 from ortrim.errors import VerifyError
 from ortrim.package.manifest import PackagedFile
 from ortrim.package.package import check_paths, project_files, project_paths, stamp_of, write_in_place
@@ -38,8 +38,8 @@ APK: Final = "app/build/outputs/apk/debug/app-debug.apk"
 TEST_APK: Final = "app/build/outputs/apk/androidTest/debug/app-debug-androidTest.apk"
 
 
-def job_apks(job: BuildJob, content: HarnessContent, folder: Path) -> HarnessApks:
-    """Write the project for what a job built, and return the APKs that Gradle made of it."""
+def job_apks(job: BuildJob, content: HarnessContent, folder: Path) -> tuple[Path, Path]:
+    """Write the project for what a job built, and return the APKs that Gradle made of it, as `find_apks` does."""
     assert job.android is not None
     return find_apks(make_harness(content, folder, abi=ABIS[job.target.architecture], api=job.android.api))
 
@@ -68,17 +68,17 @@ def make_harness(content: HarnessContent, destination: Path, *, abi: str, api: i
     return _written(destination, (*project, *parts, stamp), f"{MAIN}/assets", content, SOURCES)
 
 
-def find_apks(harness: Path) -> HarnessApks:
-    """Return the APKs that Gradle made of a project."""
-    apks = HarnessApks(app=harness / APK, test=harness / TEST_APK)
+def find_apks(harness: Path) -> tuple[Path, Path]:
+    """Return the APKs that Gradle made of a project: the app, and its instrumentation."""
+    app, test = harness / APK, harness / TEST_APK
     hint = f"run there: {'; '.join(COMMANDS)} (README.md says what they need)"
-    for path in (apks.app, apks.test):
+    for path in (app, test):
         if not path.is_file():
             what = "the app for device farms is not compiled"
             raise VerifyError("farm-apks-missing", what, where=str(harness), why=f"there is no {path}", hint=hint)
     with storage_errors(harness):
         wanted = [(harness / MAIN / "assets" / name).read_bytes() for name in STAMPS]
-    with open_zip(apks.app, str(apks.app)) as archive:
+    with open_zip(app, str(app)) as archive:
         members = {name: archive.members.get(f"assets/{name}") for name in STAMPS}
         found = [
             archive.read(f"assets/{name}") if member and member.file_size <= LARGEST_STAMP else None
@@ -86,8 +86,8 @@ def find_apks(harness: Path) -> HarnessApks:
         ]
     if found != wanted:
         what = "the compiled app is out of date"
-        raise VerifyError("farm-apks-outdated", what, where=str(apks.app), hint=hint)
-    return apks
+        raise VerifyError("farm-apks-outdated", what, where=str(app), hint=hint)
+    return app, test
 
 
 XCODE: Final = "apple/harness"

@@ -211,19 +211,11 @@ def _files(sent: bytes) -> Mapping[str, bytes] | None:
     return MappingProxyType(found) if ended else None
 
 
-@dataclass(frozen=True, kw_only=True)
-class LinkNeeds:
-    """The linker that a program asks the kernel for, empty for none, and the libraries needed, by name."""
+def link_needs(path: Path) -> tuple[str, tuple[str, ...]]:
+    """Return the linker that an ELF file asks the kernel for, empty for none, and the libraries it needs, by name.
 
-    interpreter: str
-    needed: tuple[str, ...]
-
-
-NOTHING = LinkNeeds(interpreter="", needed=())
-
-
-def link_needs(path: Path) -> LinkNeeds:
-    """Return what an ELF file needs; nothing for what is not one: the machine itself will say so better."""
+    Nothing for what is no ELF file: the machine itself will say so better.
+    """
     try:
         with diagnosed(path):
             elf = ELFFile(BoundedStream(read_bytes(path)))
@@ -232,9 +224,9 @@ def link_needs(path: Path) -> LinkNeeds:
             dynamic = [part for part in segments if isinstance(part, DynamicSegment)]
             tags: list[Any] = [tag for part in dynamic for tag in part.iter_tags("DT_NEEDED")]
             needed = tuple(str(tag.needed) for tag in tags)
-            return LinkNeeds(interpreter="".join(interpreters[:1]), needed=needed)
+            return "".join(interpreters[:1]), needed
     except BinaryError:
-        return NOTHING
+        return "", ()
 
 
 def libraries_for(files: Sequence[Path], root: Path, folders: Sequence[str]) -> dict[str, Path]:
@@ -246,8 +238,8 @@ def libraries_for(files: Sequence[Path], root: Path, folders: Sequence[str]) -> 
     found: dict[str, Path] = {}
     waiting = deque(link_needs(file) for file in files)
     while waiting:
-        needs = waiting.popleft()
-        wanted = [needs.interpreter.lstrip("/"), *(f"{folder}/{name}" for name in needs.needed for folder in folders)]
+        interpreter, needed = waiting.popleft()
+        wanted = [interpreter.lstrip("/"), *(f"{folder}/{name}" for name in needed for folder in folders)]
         for name in wanted:
             inside = bool(name) and ".." not in PurePosixPath(name).parts
             if inside and name not in found and (root / name).is_file():

@@ -7,7 +7,6 @@ computes each element from the same one of its inputs does not care where that l
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -151,16 +150,11 @@ def _source_of(node: onnx.NodeProto, source: Mapping[str, onnx.NodeProto], scala
     return found[0] if found and all(each is found[0] for each in found) else None
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Affine:
-    """An operator that multiplies one value by a constant and adds another, of which one does nothing."""
-
-    value: str
-    factor: float = 1.0
-    term: float = 0.0
+Affine = tuple[str, float, float]
+"""A value, the factor that an operator multiplies it by, and the term that it adds; one of them does nothing."""
 
 
-def _affine(node: onnx.NodeProto, scalars: Scalars) -> _Affine | None:
+def _affine(node: onnx.NodeProto, scalars: Scalars) -> Affine | None:
     """Return what an operator does that has one value and one constant, and is one of the four."""
     values = [name for name in node.input if name not in scalars]
     if node.domain or node.op_type not in ("Add", "Sub", "Mul", "Div") or len(node.input) != 2 or len(values) != 1:
@@ -168,9 +162,9 @@ def _affine(node: onnx.NodeProto, scalars: Scalars) -> _Affine | None:
     (constant,) = (scalars[name] for name in node.input if name in scalars)
     first = node.input[0] == values[0]
     if node.op_type == "Mul" or (node.op_type == "Div" and first and constant):
-        return _Affine(value=values[0], factor=constant if node.op_type == "Mul" else 1 / constant)
+        return values[0], constant if node.op_type == "Mul" else 1 / constant, 0.0
     if node.op_type == "Add" or (node.op_type == "Sub" and first):
-        return _Affine(value=values[0], term=constant if node.op_type == "Add" else -constant)
+        return values[0], 1.0, constant if node.op_type == "Add" else -constant
     return None
 
 
@@ -198,12 +192,14 @@ class _Folding:
         self._graph.initializer.extend(numpy_helper.from_array(array, name) for name, array in new.items())
 
     def _fold_behind(self, node: onnx.NodeProto) -> None:
-        if (affine := _affine(node, self._scalars)) is None or self._readers(affine.value) != [node]:
+        affine = _affine(node, self._scalars)
+        if affine is None or self._readers(affine[0]) != [node]:
             return
+        value, factor, term = affine
         for convolution in self._nodes:
             free = not any(convolution.input[3:]) and all(each.name != "activation" for each in convolution.attribute)
-            if affine.value in convolution.output and free and self._is_convolution(convolution):
-                self._change(convolution, affine.factor, affine.factor, affine.term)
+            if value in convolution.output and free and self._is_convolution(convolution):
+                self._change(convolution, factor, factor, term)
                 convolution.output[0] = node.output[0]
                 self._drop(node)
 
@@ -213,25 +209,28 @@ class _Folding:
         affine = _affine(node, self._scalars)
         if affine is None or not readers or len(takers) < len(readers):
             return
-        if affine.term and any(_is_padded(each) for each in takers):
+        value, factor, term = affine
+        if term and any(_is_padded(each) for each in takers):
             self._fold_product(node, affine, takers)
             return
         for each in takers:
             sums = self._weights(each, 1).reshape(-1, self._rows(each), self._block_size).sum(axis=1).ravel()
-            self._change(each, affine.factor, 1, affine.term * sums)
-            each.input[0] = affine.value
+            self._change(each, factor, 1, term * sums)
+            each.input[0] = value
         self._drop(node)
 
-    def _fold_product(self, node: onnx.NodeProto, affine: _Affine, takers: list[onnx.NodeProto]) -> None:
+    def _fold_product(self, node: onnx.NodeProto, affine: Affine, takers: list[onnx.NodeProto]) -> None:
         """Fold the product before a sum that stays, since it does not reach what convolutions are padded with."""
+        value, _, term = affine
         for before in self._nodes:
-            product = _affine(before, self._scalars) if affine.value in before.output else None
-            if product is None or product.factor in (0, 1) or self._readers(affine.value) != [node]:
+            product = _affine(before, self._scalars) if value in before.output else None
+            if product is None or product[1] in (0, 1) or self._readers(value) != [node]:
                 continue
-            self._new[name := _fresh(f"{node.output[0]}_term", self._names)] = np.array(affine.term / product.factor)
-            node.op_type, node.input[:] = "Add", [product.value, name]
+            multiplied, factor, _ = product
+            self._new[name := _fresh(f"{node.output[0]}_term", self._names)] = np.array(term / factor)
+            node.op_type, node.input[:] = "Add", [multiplied, name]
             for each in takers:
-                self._change(each, product.factor, 1, 0)
+                self._change(each, factor, 1, 0)
             self._drop(before)
 
     def _readers(self, name: str) -> list[onnx.NodeProto] | None:

@@ -136,7 +136,10 @@ FACTS_LAYOUT: Final = "5"
 """To be part of the path to prepared models, and raised when what is kept beside them changes."""
 FACTS_FILE: Final = "facts.json"
 LAST_FETCHED: Final = "last-fetched"
-"""The folder, beside the copies, that has a file for each address and wheel that was ever named."""
+"""The folder, beside the copies, that has a file for each address and wheel that was ever named.
+
+It holds the SHA-256 of the model that was last fetched, and the server's ETag, empty without one.
+"""
 
 T = TypeVar("T")
 
@@ -340,32 +343,24 @@ def pinned(model: ModelSpec, *, root: Path, ort_version: str, where: str) -> Mod
     note = root / LAST_FETCHED / f"{name}.json"
     last = None
     with suppress(OSError, ValidationError):
-        noted = from_json(_LastFetched, note.read_bytes())
-        last = noted if is_kept(root / noted.sha256) else None
+        noted = from_json(tuple[str, str], note.read_bytes())
+        last = noted if is_kept(root / noted[0]) else None
     if last and model.wheel:
-        return replace(model, sha256=last.sha256)
+        return replace(model, sha256=last[0])
     with tempfile.TemporaryDirectory() as folder:
         here = Path(folder) / MODEL_FILE
         etag: str | None = ""
         if model.url is None or site_bundle() is not None:
             fetch_model(model, here, where)
         else:
-            etag = fetch_unless(last.etag if last else "", model.url, here)
+            etag = fetch_unless(last[1] if last else "", model.url, here)
         if last and etag is None:
-            return replace(model, sha256=last.sha256)
+            return replace(model, sha256=last[0])
         digest = sha256_of(here)
         known = replace(model, sha256=digest)
         _fetched(known, root, ort_version, where, lambda destination: copy_file(here, destination, where))
-    write_atomically(note, to_json(_LastFetched(sha256=digest, etag=etag or "")))
+    write_atomically(note, to_json((digest, etag or "")))
     return known
-
-
-@dataclass(frozen=True, kw_only=True)
-class _LastFetched:
-    """The model that an address or a wheel had when it was last fetched; `etag` is the server's, empty without one."""
-
-    sha256: str
-    etag: str
 
 
 def _fetched(

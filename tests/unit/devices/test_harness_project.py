@@ -167,8 +167,7 @@ def test_a_file_in_the_way(content: HarnessContent, tmp_path: Path) -> None:
 
 def test_the_apks_are_found_where_gradle_leaves_them(harness: Path) -> None:
     compiled(harness)
-    apks = find_apks(harness)
-    assert (apks.app, apks.test) == (harness / APK, harness / TEST_APK)
+    assert find_apks(harness) == (harness / APK, harness / TEST_APK)
 
 
 @pytest.mark.parametrize("lacking", [APK, TEST_APK])

@@ -365,7 +365,7 @@ RESULTS_FOLDER: Final = "/sdcard/Download/ortrim"
 INSTALL_SECONDS: Final = 300.0
 """For installing and starting the app, laying out its files, and printing the results."""
 
-MakeApks = Callable[[harness.HarnessContent], harness.HarnessApks]
+MakeApks = Callable[[harness.HarnessContent], tuple[Path, Path]]
 """Makes the app that carries what it is given, or raises a `Diagnostic` that says how to make it."""
 
 
@@ -391,15 +391,15 @@ class FarmDevice(Device):
         asked = tuple(requests)
         content = harness.harness_content(asked)
         seconds = harness.batch_seconds(asked) + INSTALL_SECONDS
-        apks = self._make_apks(content)
+        app, test = self._make_apks(content)
         with storage_errors(self._folder):
             if self._folder.exists():
                 shutil.rmtree(self._folder)
             self._folder.parent.mkdir(parents=True, exist_ok=True)
         job = FarmJob(
             name=f"ortrim-{secrets.token_hex(6)}",
-            app=apks.app,
-            test=apks.test,
+            app=app,
+            test=test,
             device=self._device,
             results=RESULTS_FOLDER,
             destination=self._folder,

@@ -20,6 +20,7 @@ from xdist.workermanage import WorkerController
 
 from availability import KNOWN_TOOLS, Availability, is_present, read_unavailable
 from company import in_company
+from fake_sources import private_cache
 
 PROXIES: Final = tuple(name for word in ("HTTP", "HTTPS", "ALL") for name in (f"{word}_PROXY", f"{word}_proxy".lower()))
 """Variables by which pip, git, apt, npm, gcloud and Python's own clients find a proxy."""
@@ -120,6 +121,12 @@ def needed_tools(item: pytest.Item) -> tuple[str, ...]:
     if unknown:
         raise pytest.UsageError(f"{item.nodeid} needs unknown tools: {', '.join(unknown)}; see tests/conftest.py")
     return names
+
+
+@pytest.fixture(name="cache")
+def fixture_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Give the test a cache of its own, in which nothing is found that another put there."""
+    return private_cache(tmp_path, monkeypatch)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

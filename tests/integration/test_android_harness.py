@@ -14,7 +14,7 @@ import pytest
 
 from android_tools import aapt2, framework
 from failing_runs import error_of, output_of
-from fake_runtime import VALUES, Programs, fake_request, programs_below
+from fake_runtime import VALUES, Programs, fake_request
 from harness_java import JavaFarm, JavaHarness, android_jar, compile_for_android, compiled_harness, install
 from ortrim.base.command import run
 from ortrim.base.console import Console
@@ -54,12 +54,6 @@ def fixture_harness(jdk: Jdk, tmp_path_factory: pytest.TempPathFactory) -> JavaH
 @pytest.fixture(name="farm")
 def fixture_farm(harness: JavaHarness, tmp_path: Path) -> JavaFarm:
     return JavaFarm(harness, tmp_path / "farm")
-
-
-@pytest.fixture(name="programs", scope="module")
-def fixture_programs(tmp_path_factory: pytest.TempPathFactory) -> Programs:
-    """Compile the runner and the stand-in for a library."""
-    return programs_below(tmp_path_factory.mktemp("programs"))
 
 
 @pytest.fixture(name="requested")

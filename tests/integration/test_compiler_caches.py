@@ -17,7 +17,7 @@ from typing import Final
 
 import pytest
 
-from loopback_service import Asked, LoopbackService, Reply
+from loopback_service import Asked, LoopbackService, Reply, free_port
 from ortrim.base.command import Completed, run
 from ortrim.base.scripts import packages_folder
 from ortrim.buildspec.targets import TARGETS
@@ -76,13 +76,6 @@ def killed_at_the_end(server: RedisServer | ObjectServer) -> Iterator[None]:
         yield
     finally:
         server.kill()
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
 
 
 def is_open(port: int) -> bool:

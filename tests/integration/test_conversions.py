@@ -28,13 +28,10 @@ from ortrim.planning.conversions import changed_outputs, lower_level, subject_of
 from ortrim.planning.first_spec import FirstChoices, first_spec
 from ortrim.verify.target import ModelUnderTest
 
+pytestmark = pytest.mark.usefixtures("cache")
+
 RUNTIME: Final = full_runtime(onnxruntime.__version__, None)
 IMAGE: Final = (1, 3, 8, 8)
-
-
-@pytest.fixture(autouse=True)
-def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("ORTRIM_CACHE", str(tmp_path / "cache"))
 
 
 def quantized(inner: list[onnx.NodeProto], scale: float, extra: dict[str, Any]) -> onnx.ModelProto:

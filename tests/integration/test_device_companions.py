@@ -13,7 +13,7 @@ import pytest
 
 from adb_machine import adb_machine
 from failing_runs import run_refused
-from fake_runtime import COMPANION, VALUES, Programs, device_called, fake_request, programs_below
+from fake_runtime import COMPANION, VALUES, Programs, device_called, fake_request
 from harness_farm import FakeFarm, carry_out
 from ortrim.devices.adb import open_adb
 from ortrim.devices.device import ProgramDevice
@@ -23,12 +23,6 @@ from ortrim.parity.inputs import load_array
 from ortrim.parity.runner import RunRequest
 
 pytestmark = [pytest.mark.network]
-
-
-@pytest.fixture(name="programs", scope="module")
-def fixture_programs(tmp_path_factory: pytest.TempPathFactory) -> Programs:
-    """Compile the runner and the libraries for a target, once each."""
-    return programs_below(tmp_path_factory.mktemp("programs"))
 
 
 @pytest.fixture(name="adb")

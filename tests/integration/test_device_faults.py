@@ -19,7 +19,7 @@ import pytest
 from adb_machine import until
 from device_kinds import EVERY_KIND, KINDS, Kind
 from failing_runs import run_refused
-from fake_runtime import VALUES, Programs, fake_request, programs_below
+from fake_runtime import VALUES, Programs, fake_request
 from ortrim.errors import VerifyError
 from ortrim.parity.inputs import load_array
 from ortrim.parity.runner import RunRequest
@@ -28,12 +28,6 @@ from running import end_all, processes_in
 pytestmark = [pytest.mark.network, pytest.mark.parametrize("kind", EVERY_KIND, indirect=True)]
 Requested = Callable[..., RunRequest]
 INTERRUPTED: Final = Path(__file__).parents[1] / "support" / "interrupted_run.py"
-
-
-@pytest.fixture(scope="module")
-def programs(tmp_path_factory: pytest.TempPathFactory) -> Programs:
-    """Compile the runner and the stand-in for a library for a target, once each."""
-    return programs_below(tmp_path_factory.mktemp("programs"))
 
 
 @pytest.fixture(scope="module")

@@ -15,7 +15,7 @@ import onnxruntime
 import pytest
 from onnx import TensorProto, helper
 
-from fake_runtime import ONCE, VALUES, Programs, device_called, fake_request, programs_below
+from fake_runtime import ONCE, VALUES, Programs, device_called, fake_request
 from ortrim.devices.qemu import QemuSystem, least_memory
 from ortrim.errors import VerifyError
 from ortrim.models.full_runtime import foreign_library
@@ -30,12 +30,6 @@ pytestmark = [
     pytest.mark.needs("apt-get", "qemu-aarch64-static", "qemu-arm-static", "qemu-system-aarch64"),
 ]
 Request = Callable[..., RunRequest]
-
-
-@pytest.fixture(scope="module")
-def programs(tmp_path_factory: pytest.TempPathFactory) -> Programs:
-    """Compile the runner and the stand-in for a library for a target, once each."""
-    return programs_below(tmp_path_factory.mktemp("programs"))
 
 
 @pytest.fixture

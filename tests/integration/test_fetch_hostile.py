@@ -3,7 +3,6 @@
 import io
 import tarfile
 import zipfile
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
@@ -11,7 +10,7 @@ from typing import Any, Final
 import pytest
 
 from github_checks import refused
-from github_fetching import LINUX, LINUX_FILES, Apps, delivery, facts, running_apps, sums, wanted
+from github_fetching import LINUX, LINUX_FILES, Apps, delivery, facts, sums, wanted
 from github_state import Artifact
 from ortrim.base.archives import Members
 from ortrim.base.checksums import MOST_FILES
@@ -36,12 +35,6 @@ TWINS: Final = (
     ("a", "a/b"),
     ("sha256sums", "a"),
 )
-
-
-@pytest.fixture
-def apps(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Apps]:
-    with running_apps(monkeypatch, tmp_path) as running:
-        yield running
 
 
 def fetch(apps: Apps, what: Any, output: str = "") -> Fetched:

@@ -7,7 +7,6 @@ import os
 import random
 import tracemalloc
 from collections import deque
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -27,7 +26,6 @@ from github_fetching import (
     delivery,
     facts,
     recorded,
-    running_apps,
     sums,
     vouching,
     wanted,
@@ -57,12 +55,6 @@ OTHER_COMMIT: Final = 40 * "e"
 OVER: Final = {"status": "completed", "conclusion": "success"}
 V1: Final = wanted(release="v1")
 ANY_REMOTE: Final = Named()
-
-
-@pytest.fixture
-def apps(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Apps]:
-    with running_apps(monkeypatch, tmp_path) as running:
-        yield running
 
 
 def fetch(apps: Apps, what: Any, app: str = "app", output: str = "", remote: Named = ANY_REMOTE) -> Fetched:

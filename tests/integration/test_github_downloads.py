@@ -122,18 +122,22 @@ def test_a_link_cut_twenty_times_costs_little(remote: Remote, tmp_path: Path) ->
     assert (traffic.bytes_received, traffic.bytes_again, traffic.repeats) == (len(CONTENT), 0, 20)
 
 
+def download_in_little_memory(remote: Remote, artifact: Listed, path: Path) -> None:
+    tracemalloc.start()
+    try:
+        download_artifact(remote.client, artifact, path)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 8_000_000
+
+
 def test_a_large_artifact_needs_little_memory(remote: Remote, tmp_path: Path) -> None:
     """200 MB over a link that is cut 20 times: intact, less than 5 % of it twice, memory flat."""
     content = random.Random(7).randbytes(200_000_000)  # noqa: S311
     artifact = only(remote, content)
     remote.service.blobs.cuts = deque([len(content) // 21] * 20)
-    tracemalloc.start()
-    try:
-        download_artifact(remote.client, artifact, tmp_path / "in/a.zip")
-        peak = tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
-    assert peak < 8_000_000
+    download_in_little_memory(remote, artifact, tmp_path / "in/a.zip")
     assert attempts(remote) == 21
     traffic = remote.client.session.traffic
     assert traffic.bytes_received == len(content) + traffic.bytes_again
@@ -335,13 +339,7 @@ def test_what_comes_with_a_redirect_is_not_read(remote: Remote, tmp_path: Path, 
     artifact = only(remote)
     location = {"Location": remote.service.blob_address("7", CONTENT)}
     remote.service.fault(line, Reply(status=302, headers=location, body=bytes(80 << 20)))
-    tracemalloc.start()
-    try:
-        download_artifact(remote.client, artifact, tmp_path / "in/a.zip")
-        peak = tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
-    assert peak < 8_000_000
+    download_in_little_memory(remote, artifact, tmp_path / "in/a.zip")
     assert sha256_of(tmp_path / "in/a.zip") == hashlib.sha256(CONTENT).hexdigest()
 
 

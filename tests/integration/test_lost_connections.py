@@ -16,7 +16,7 @@ from adb_virtual_machine import AdbVirtualMachine, adb_virtual_machine
 from android_root import android_root
 from device_kinds import HOST_TARGET
 from failing_runs import run_refused
-from fake_runtime import VALUES, Programs, fake_request, programs_below
+from fake_runtime import VALUES, Programs, fake_request
 from network_kernel import network_kernel
 from ortrim.base.command import Completed
 from ortrim.base.tools import Program
@@ -65,12 +65,6 @@ def cut_client(
 ENDS = {"large 150": "output-unwritable", "allocate 600": "runner-crashed", "full": "device-full"}
 """What becomes of a library that saves, or takes, more than there is."""
 WORDS = {"push": " push ", "run": "/runner", "pull": " pull "}
-
-
-@pytest.fixture(scope="module")
-def programs(tmp_path_factory: pytest.TempPathFactory) -> Programs:
-    """Compile the runner and the stand-in for a library for a target, once each."""
-    return programs_below(tmp_path_factory.mktemp("programs"))
 
 
 @pytest.fixture

@@ -33,13 +33,9 @@ from ortrim.parity.inputs import make_cases
 from ortrim.parity.reference import reference_outputs
 from refused_models import BIG, REFUSED, beside, dividing, shrinking_when_run, sized, split, unwrapped, wrapped
 
+pytestmark = pytest.mark.usefixtures("cache")
+
 CONSOLE: Final = Console(stdout=io.StringIO(), stderr=io.StringIO(), environment={})
-
-
-@pytest.fixture(autouse=True)
-def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing is found in the cache that another test put there."""
-    monkeypatch.setenv("ORTRIM_CACHE", str(tmp_path / "cache"))
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,6 @@ import re
 import shutil
 import sys
 import zipfile
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -23,7 +22,7 @@ import sample_package
 from aar_samples import aar_inputs, fake_jdk
 from apple_packages import apple_inputs
 from cmake_application import new_application
-from github_fetching import Apps, running_apps, sums, wanted
+from github_fetching import Apps, sums, wanted
 from gradle_projects import in_old_words, resolved_files
 from ortrim.base.checksums import SUMS
 from ortrim.base.command import run
@@ -155,13 +154,6 @@ def assets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("GH_STAND_IN", str(tmp_path / "hub.json"))
     monkeypatch.setenv("GH_STAND_IN_TAGS", TAG)
     return tmp_path / "hub.files"
-
-
-@pytest.fixture
-def apps(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Apps]:
-    """Run the stand-in for GitHub; an app has an empty folder."""
-    with running_apps(monkeypatch, tmp_path) as running:
-        yield running
 
 
 def draft(folder: Path) -> tuple[str, ...]:

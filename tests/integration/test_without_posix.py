@@ -4,26 +4,18 @@ import json
 import os
 import runpy
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
 import pytest
 
 import ortrim
-from github_fetching import LINUX, RELEASED, Apps, running_apps, sums
+from github_fetching import LINUX, RELEASED, Apps, sums
 from github_state import COMMIT
 from onnx_samples import relu, write
 from ortrim.base.command import Completed, run
 
 HOOK: Final = Path(__file__).parent / "data" / "without_posix.py"
-
-
-@pytest.fixture
-def apps(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Apps]:
-    """Run the stand-in for GitHub; an app has an empty folder."""
-    with running_apps(monkeypatch, tmp_path) as running:
-        yield running
 
 
 def called(folder: Path, *words: str | Path, **environment: str) -> Completed:

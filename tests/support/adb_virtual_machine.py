@@ -2,7 +2,6 @@
 
 import os
 import shutil
-import socket
 import subprocess
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -13,6 +12,7 @@ from typing import Final
 
 from adb_machine import until
 from android_root import TOYBOX, android_root
+from loopback_service import free_port
 from network_kernel import MODULES, network_kernel
 from ortrim.base.command import Completed
 from ortrim.base.tools import EMULATIONS, Program
@@ -81,7 +81,7 @@ def adb_virtual_machine(
     place = Path(tempfile.mkdtemp(prefix="ortrim-adb-", dir="/tmp"))
     try:
         (place / "initrd").write_bytes(compress(write_archive(_entries(disk_mib, kernel, more))))
-        port = _free_port()
+        port = free_port()  # beyond 5585, the last at which adb looks by itself
         with _started(_words(cpu, memory_mib, port, kernel), place) as process, _client(place) as client:
             serial = f"127.0.0.1:{port}"
             machine = AdbVirtualMachine(client=client, serial=serial, folder=place, process=process)
@@ -153,10 +153,3 @@ def _answers(machine: AdbVirtualMachine) -> bool:
     assert machine.process.poll() is None, (machine.folder / "log").read_text()
     machine.client.run("connect", machine.serial, timeout_seconds=60)
     return machine.shell("true").returncode == 0
-
-
-def _free_port() -> int:
-    """Return a port that nobody has, and that adb does not look at by itself; both are beyond 5585."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])

@@ -9,7 +9,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from socket import create_connection, socket
+from socket import create_connection
 from threading import Thread
 from typing import Any, Final
 
@@ -18,6 +18,7 @@ import requests
 from github_contract import DESCRIPTION
 from github_service import GitHubService
 from github_wire import Exchange, LoopbackServer, Reply
+from loopback_service import free_port
 from ortrim.base.cache import cache_folder, publish_folder
 from ortrim.base.command import run
 
@@ -71,7 +72,7 @@ class Front:
 def behind_prism(service: GitHubService, folder: Path) -> Iterator[Front]:
     description = folder / "api.json"
     description.write_text(json.dumps(_described()))
-    port = _free_port()
+    port = free_port()
     words = ("node", str(_prism()), "proxy", str(description), service.url, "--errors", "--host", "127.0.0.1")
     with (folder / "prism.log").open("wb") as log:
         process = subprocess.Popen((*words, "--port", str(port)), stdout=log, stderr=log, start_new_session=True)
@@ -107,13 +108,6 @@ def _install(folder: Path) -> None:
         shutil.copyfile(DATA / name, folder / name)
     done = run(("npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund"), cwd=folder, timeout_seconds=600)
     assert done.returncode == 0, done.stderr
-
-
-def _free_port() -> int:
-    with socket() as found:
-        found.bind(("127.0.0.1", 0))
-        port: int = found.getsockname()[1]
-    return port
 
 
 def _await(port: int, process: subprocess.Popen[bytes]) -> None:

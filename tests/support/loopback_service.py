@@ -14,6 +14,14 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Final
 
+
+def free_port() -> int:
+    """Return a port of loopback that nobody has."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
 LOST: Final = 0
 """The status of an answer that never comes: the connection ends instead."""
 

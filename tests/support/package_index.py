@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
+from loopback_service import free_port
 from ortrim.base.scripts import ISOLATED_PYTHON, Python, environment_with, packages_folder
 from workflow_runner import ROOT
 
@@ -30,9 +31,7 @@ def python_with_index_tools(*words: str) -> Python:
 def package_index(folder: Path) -> Iterator[str]:
     """Serve the distributions of a folder, and take more without asking who sends them; give the index's address."""
     folder.mkdir()
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     own = ("run", "--interface", "127.0.0.1", "--port", str(port), "--disable-fallback", "-P", ".", "-a", ".")
     server = python_with_index_tools("-m", "pypiserver", *own, str(folder))
     with subprocess.Popen(server.words, env=dict(server.environment), stderr=subprocess.DEVNULL) as process:

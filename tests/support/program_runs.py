@@ -30,6 +30,20 @@ class Ended:
         return json.loads(self.out)
 
 
+def answer(monkeypatch: pytest.MonkeyPatch, module: Any, name: str, result: Any) -> list[tuple[Any, ...]]:
+    """Put a function in place of what a task calls, and return its calls; a result that is an exception is raised."""
+    calls: list[tuple[Any, ...]] = []
+
+    def function(*arguments: Any) -> Any:
+        calls.append(arguments)
+        if isinstance(result, BaseException):
+            raise result
+        return result
+
+    monkeypatch.setattr(module, name, function)
+    return calls
+
+
 Run = Callable[..., Ended]
 CHECKOUT = Path(__file__).parents[2]
 NAMESPACE = namespace_for(())

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from adb_machine import until
+from loopback_service import free_port
 from ortrim.base.command import run
 from running import running
 
@@ -114,7 +115,7 @@ def ssh_machine() -> Iterator[SshMachine]:
     try:
         for name in ("work", "small", "locked", "shims", "mine"):
             (folder / name).mkdir(mode=0o755)
-        port = _free_port()
+        port = free_port()
         _configure(folder, port)
         with _started(folder, port) as process:
             yield SshMachine(folder=folder, port=port, process=process)
@@ -148,12 +149,6 @@ def _started(folder: Path, port: int) -> Iterator[int]:
     finally:
         process.kill()
         process.wait()
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def _listens(port: int) -> bool:

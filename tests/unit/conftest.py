@@ -9,6 +9,7 @@ import pytest
 from ortrim.cli.namespace import namespace_for
 from pipeline_stages import Stages, small_stages
 from program_runs import MEASURE, Run, program_in
+from workshop import Workshop
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -31,6 +32,12 @@ def checkout(monkeypatch: pytest.MonkeyPatch) -> None:
 def ortrim(capfd: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
     """Return a function that runs `ortrim` with some words in an empty folder with a cache of its own."""
     return program_in(tmp_path, capfd, monkeypatch)
+
+
+@pytest.fixture
+def workshop(cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workshop:
+    monkeypatch.setenv("ORTRIM_PINS", str(tmp_path / "pins"))
+    return Workshop(tmp_path)
 
 
 @pytest.fixture

@@ -9,6 +9,8 @@ from ortrim.errors import ExitCode, ToolError
 from ortrim.planning.doctor import DEVICE_TOOLS, machine_parts_found
 from refusing import refused
 
+pytestmark = pytest.mark.usefixtures("cache")
+
 
 @pytest.fixture
 def programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
@@ -126,12 +128,6 @@ KERNEL_AND_LIBRARIES = json.dumps(
         ]
     }
 )
-
-
-@pytest.fixture(autouse=True)
-def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("ORTRIM_CACHE", str(tmp_path / "cache"))
-    return tmp_path / "cache"
 
 
 def test_every_foreign_architecture_is_emulated() -> None:

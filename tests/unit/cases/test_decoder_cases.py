@@ -24,6 +24,8 @@ from ortrim.parity.inputs import Case, input_shapes, load_array
 from ortrim.parity.measurements import Verdict
 from ortrim.parity.reference import References, cases_made, reference_outputs
 
+pytestmark = pytest.mark.usefixtures("cache")
+
 HEADS: Final = 2
 HEAD: Final = 8
 WIDTH: Final = HEADS * HEAD
@@ -170,12 +172,6 @@ def counting_decoder(*, misplaced: bool = False) -> onnx.ModelProto:
 
 
 Shapes = tuple[tuple[int, ...], ...]
-
-
-@pytest.fixture(autouse=True)
-def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing is found in the cache that another test put there."""
-    monkeypatch.setenv("ORTRIM_CACHE", str(tmp_path / "cache"))
 
 
 @pytest.fixture(scope="module")

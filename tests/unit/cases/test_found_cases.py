@@ -24,6 +24,8 @@ from ortrim.parity.cases import found as found_module
 from ortrim.parity.cases.found import FoundCases, case_toml, found_cases
 from refusing import refused
 
+pytestmark = pytest.mark.usefixtures("cache")
+
 OPSETS = '<ir_version: 8, opset_import: ["": 17]>'
 
 
@@ -34,12 +36,6 @@ def prepared(model: onnx.ModelProto | str, folder: Path) -> PreparedModel:
     onnx.save_model(made, path)
     facts = facts_of(made, sha256_of(path), path.stat().st_size, "here")
     return PreparedModel(name="m", path=path, facts=facts)
-
-
-@pytest.fixture(autouse=True)
-def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing is found in the cache that another test put there."""
-    monkeypatch.setenv("ORTRIM_CACHE", str(tmp_path / "cache"))
 
 
 def found(model: onnx.ModelProto | str, folder: Path) -> FoundCases:

@@ -3,7 +3,6 @@
 import json
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -13,7 +12,7 @@ from ortrim.github.workflow_files import FOLDER, NAMES
 from ortrim.parity.measurements import Verdict
 from ortrim.planning.request import Request
 from ortrim.platforms import ANDROID, PLATFORMS
-from program_runs import Run
+from program_runs import Run, answer
 from sample_plans import sample_plan, sample_target
 from sample_reports import recorded_report
 
@@ -36,27 +35,13 @@ def outputs(runner: Path) -> dict[str, str]:
     return {lines[n].partition("<<")[0]: lines[n + 1] for n in range(0, len(lines), 3)}
 
 
-def answer(monkeypatch: pytest.MonkeyPatch, name: str, result: Any) -> list[tuple[Any, ...]]:
-    """Put a function in place of what a task calls, and return its calls."""
-    calls: list[tuple[Any, ...]] = []
-
-    def function(*arguments: Any) -> Any:
-        calls.append(arguments)
-        if isinstance(result, BaseException):
-            raise result
-        return result
-
-    monkeypatch.setattr(ci, name, function)
-    return calls
-
-
 PLAN: BuildPlan = sample_plan(selected=tuple(map(sample_target, ("linux-x64", "android-x86_64"))))
 
 
 def test_a_plan_that_came_along_has_no_deliveries(ortrim: Run, runner: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The output is empty, which is how the workflow's condition reads it."""
     monkeypatch.setenv("ORTRIM_INPUTS", json.dumps({"plan": "eNqr"}))
-    answer(monkeypatch, "plan_run", (PLAN, "text"))
+    answer(monkeypatch, ci, "plan_run", (PLAN, "text"))
     assert ortrim("ci.plan").code == 0
     assert outputs(runner)["delivered"] == ""
 
@@ -77,7 +62,7 @@ def test_compiling_takes_the_plan_from_the_environment(
     ortrim: Run, runner: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("ORTRIM_PLAN", "abc")
-    calls = answer(monkeypatch, "compile_planned", (Path("compiled/x.tar.gz"),))
+    calls = answer(monkeypatch, ci, "compile_planned", (Path("compiled/x.tar.gz"),))
     ended = ortrim("ci.compile", "--target", "linux-x64")
     assert (ended.code, ended.out) == (0, "compiled/x.tar.gz\n")
     assert calls[0][:3] == ("abc", "linux-x64", Path("compiled"))
@@ -89,7 +74,7 @@ def test_a_delivery_is_summed_up_on_the_run_s_page(ortrim: Run, runner: Path, mo
     missed = replace(report.comparisons[0], verdict=Verdict.FAIL)
     bad = replace(report, comparisons=(missed, *report.comparisons[1:]), verdict=Verdict.FAIL)
     for reports, code in (((report,), 0), ((bad,), 3)):
-        answer(monkeypatch, "deliver_compiled", reports)
+        answer(monkeypatch, ci, "deliver_compiled", reports)
         assert ortrim("ci.deliver", "--target", "linux-x64").code == code
     text = (runner / "STEP_SUMMARY").read_text()
     assert text.count("## ✓ silero-vad for linux-x64") == 1
@@ -117,7 +102,7 @@ def test_a_machine_is_prepared_for_what_comes(ortrim: Run, runner: Path, monkeyp
 def test_a_job_names_its_ndk_and_its_phone(ortrim: Run, runner: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What is not named is the version that ONNX Runtime is pinned with, and the phone of its own scripts."""
     monkeypatch.setattr(ANDROID, "require_package_tools", lambda _: None)
-    calls = {name: answer(monkeypatch, name, None) for name in ("prepare_sdk", "prefer_ndk", "start_phone")}
+    calls = {name: answer(monkeypatch, ci, name, None) for name in ("prepare_sdk", "prefer_ndk", "start_phone")}
     ortrim("ci.prepare", "--target", "android-x86_64", "--ndk", "28.0.13004108")
     asked = {call[0]: call[1] for call in calls["prepare_sdk"]}
     assert asked == {**dict.fromkeys(PLATFORMS, ()), ANDROID: ("28.0.13004108",)}
@@ -188,7 +173,7 @@ def test_farms_are_reported_what_the_run_was_asked_for(
 ) -> None:
     """From the same document as every other step."""
     monkeypatch.setenv("ORTRIM_INPUTS", json.dumps({"target": "android", "devices": "firebase:a.arm-34"}))
-    (call,) = [answer(monkeypatch, name, (Path("harness"),) if task == "ci.app" else (recorded_report(),))]
+    (call,) = [answer(monkeypatch, ci, name, (Path("harness"),) if task == "ci.app" else (recorded_report(),))]
     assert ortrim(task).code == 0
     assert call[0][0].devices == ("firebase:a.arm-34",)
     assert ("silero-vad for linux-x64" in (runner / "STEP_SUMMARY").read_text()) == (task == "ci.farm")
@@ -199,7 +184,7 @@ def test_a_farm_without_its_target_is_refused_in_the_plan(
 ) -> None:
     """Nothing is handed to later jobs."""
     monkeypatch.setenv("ORTRIM_INPUTS", json.dumps({"devices": "firebase:a.arm-34"}))
-    answer(monkeypatch, "plan_run", (PLAN, "text"))
+    answer(monkeypatch, ci, "plan_run", (PLAN, "text"))
     ended = ortrim("ci.plan")
     assert "no-farm-target" in ended.err
     assert (runner / "OUTPUT").read_text() == ""

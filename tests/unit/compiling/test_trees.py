@@ -16,7 +16,6 @@ from hypothesis import strategies as st
 import refusing
 from busy_folders import compiling
 from fake_library import NINJA, OBJECTS, SYMBOLS
-from fake_sources import private_cache
 from ortrim.base.cache import cache_folder, locked
 from ortrim.compiling.plan import BuildJob
 from ortrim.compiling.relink import LONGEST_REASON, read_objects, undefined_in
@@ -38,6 +37,8 @@ from ortrim.planning.planner import with_arguments
 from sample_plans import FOREST, sample_plan, system_gcc
 from workshop import Workshop
 
+pytestmark = pytest.mark.usefixtures("cache")
+
 JOB = sample_plan().targets[0].job
 OTHERS: dict[str, dict[str, Any]] = {
     "exceptions": {"exceptions": True},
@@ -46,11 +47,6 @@ OTHERS: dict[str, dict[str, Any]] = {
     "toolchain": {"toolchain": system_gcc()},
     "ml operators": {"operators": FOREST},
 }
-
-
-@pytest.fixture(autouse=True)
-def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    return private_cache(tmp_path, monkeypatch)
 
 
 def tree_of(job: BuildJob) -> Path:

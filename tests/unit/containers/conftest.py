@@ -5,21 +5,8 @@ from pathlib import Path
 import pytest
 
 from fake_engine import FakeEngine, fake_engine
-from fake_sources import private_cache
-from workshop import Workshop
-
-
-@pytest.fixture
-def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    return private_cache(tmp_path, monkeypatch)
 
 
 @pytest.fixture
 def docker(cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeEngine:
     return fake_engine(tmp_path, monkeypatch)
-
-
-@pytest.fixture
-def workshop(cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workshop:
-    monkeypatch.setenv("ORTRIM_PINS", str(tmp_path / "pins"))
-    return Workshop(tmp_path)

@@ -15,6 +15,7 @@ from ortrim.errors import Interrupted, NetworkError
 from ortrim.github import remote_build
 from ortrim.github.client import Remote, Run
 from program_runs import Run as Program
+from program_runs import answer
 from sample_reports import recorded_report
 
 URL = "https://github.invalid/octo/ort/actions/runs/77"
@@ -22,19 +23,6 @@ RUN = Run(
     id=77, status="in_progress", conclusion=None, html_url=URL, display_title="build linux-x64,android [0011aabb]",
     created_at="2026-11-21T12:00:00Z",
 )  # fmt: skip
-
-
-def answer(monkeypatch: pytest.MonkeyPatch, module: Any, name: str, result: Any) -> list[tuple[Any, ...]]:
-    calls: list[tuple[Any, ...]] = []
-
-    def function(*arguments: Any) -> Any:
-        calls.append(arguments)
-        if isinstance(result, BaseException):
-            raise result
-        return result
-
-    monkeypatch.setattr(module, name, function)
-    return calls
 
 
 def test_the_latest_runs_are_shown(ortrim: Program, monkeypatch: pytest.MonkeyPatch) -> None:

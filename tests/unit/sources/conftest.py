@@ -4,13 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from fake_sources import FakeSources, private_cache
+from fake_sources import FakeSources
 from ortrim.sources.sources import LIST
-
-
-@pytest.fixture
-def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    return private_cache(tmp_path, monkeypatch)
 
 
 @pytest.fixture

@@ -59,21 +59,19 @@ class VersionFigure:
     values: tuple[float | None, ...]
 
 
-@dataclass(frozen=True, kw_only=True)
-class FigureGroup:
-    """The quantities of the library, or of a model on a device as `where` says."""
-
-    where: str = ""
-    figures: tuple[VersionFigure, ...]
+Figures = tuple[VersionFigure, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
 class VersionsComparison:
-    """The libraries of one buildspec and target for several versions; `notes` say how each ended, in words."""
+    """The libraries of one buildspec and target for several versions; `notes` say how each ended, in words.
+
+    `groups` are the figures of the library, which stand under no name, and of each model on each device.
+    """
 
     title: str
     versions: tuple[str, ...]
-    groups: tuple[FigureGroup, ...]
+    groups: tuple[tuple[str, Figures], ...]
     notes: tuple[str, ...]
 
 
@@ -94,7 +92,7 @@ def compared(outcomes: Sequence[Outcome]) -> VersionsComparison:
     return VersionsComparison(
         title=title(first),
         versions=tuple(each.ort_version if isinstance(each, VerifyReport) else each.version for each in outcomes),
-        groups=(FigureGroup(figures=sizes), *(group for group in measured if group.figures)),
+        groups=(("", sizes), *((where, figures) for where, figures in measured if figures)),
         notes=tuple(note for each in outcomes for note in _notes(each)),
     )
 
@@ -110,8 +108,8 @@ def _figure(
     return VersionFigure(measure=measure, unit=unit, values=values)
 
 
-def _measured(reports: Sequence[VerifyReport | None], device: DeviceReport, run: RunnerResult) -> FigureGroup:
-    """Return the figures of a model on a device that mean something there in one report at least."""
+def _measured(reports: Sequence[VerifyReport | None], device: DeviceReport, run: RunnerResult) -> tuple[str, Figures]:
+    """Name a model on a device, and return its figures that mean something there in one report at least."""
     finite = [case for case in run.cases if math.isfinite(case.inference_ms.p50)]
     case = max(finite, key=lambda case: case.inference_ms.p50).case if finite else ""
     time = f"latency p50, {name_text(case)}" if case else "latency p50"
@@ -132,7 +130,7 @@ def _measured(reports: Sequence[VerifyReport | None], device: DeviceReport, run:
         _figure(time, "ms", reports, value(measures_time, lambda own: _median(own, case))),
     )
     where = f"{name_text(run.model)} on {name_text(device.device)}"
-    return FigureGroup(where=where, figures=tuple(each for each in figures if set(each.values) != {None}))
+    return where, tuple(each for each in figures if set(each.values) != {None})
 
 
 def _median(run: RunnerResult, name: str) -> float | None:
@@ -150,10 +148,10 @@ def _notes(outcome: Outcome) -> Iterator[str]:
         yield f"{symbol} {outcome.ort_version}: parity on {place}: {parity_text(device)}"
 
 
-def cells(comparison: VersionsComparison, group: FigureGroup) -> Iterator[tuple[str, ...]]:
+def cells(comparison: VersionsComparison, figures: Figures) -> Iterator[tuple[str, ...]]:
     """Yield the row of each version: its number, then its figures with the change against the first that has one."""
     for number, version in enumerate(comparison.versions):
-        yield version, *(_cell(figure, number) for figure in group.figures)
+        yield version, *(_cell(figure, number) for figure in figures)
 
 
 def _cell(figure: VersionFigure, number: int) -> str:
@@ -175,9 +173,9 @@ def _change(first: float | None, value: float | None) -> str:
 def versions_markdown(comparison: VersionsComparison) -> str:
     """Return the comparison as Markdown. No name in it can become markup."""
     parts = [f"## {escaped(comparison.title)}"]
-    for group in comparison.groups:
-        heading = [f"### {escaped(group.where)}"] if group.where else []
-        parts += [*heading, _table(comparison, group).markdown()]
+    for where, figures in comparison.groups:
+        heading = [f"### {escaped(where)}"] if where else []
+        parts += [*heading, _table(comparison, figures).markdown()]
     notes = "\n".join(f"- {escaped(note)}" for note in comparison.notes)
     return "\n\n".join((*parts, notes, TIMES)) + "\n"
 
@@ -185,21 +183,21 @@ def versions_markdown(comparison: VersionsComparison) -> str:
 def versions_tables(comparison: VersionsComparison) -> RenderableType:
     """Return the comparison as tables for the terminal."""
     tables = []
-    for group in comparison.groups:
-        made = _table(comparison, group).terminal()
-        made.title, made.title_justify = printable(group.where) or None, "left"
+    for where, figures in comparison.groups:
+        made = _table(comparison, figures).terminal()
+        made.title, made.title_justify = printable(where) or None, "left"
         tables.append(made)
     return Group(printable(comparison.title), *tables, *map(printable, comparison.notes), TIMES)
 
 
-def _table(comparison: VersionsComparison, group: FigureGroup) -> Table:
-    headings = (*columns("text", "ONNX Runtime"), *columns("number", *(figure.measure for figure in group.figures)))
-    return Table(columns=headings, rows=tuple(cells(comparison, group)))
+def _table(comparison: VersionsComparison, figures: Figures) -> Table:
+    headings = (*columns("text", "ONNX Runtime"), *columns("number", *(figure.measure for figure in figures)))
+    return Table(columns=headings, rows=tuple(cells(comparison, figures)))
 
 
 def versions_page(comparison: VersionsComparison) -> str:
     """Return a page with a bar for each figure of each version."""
-    charts = [(printable(group.where or "library"), tuple(_bars(comparison, group))) for group in comparison.groups]
+    charts = [(printable(where or "library"), tuple(_bars(comparison, each))) for where, each in comparison.groups]
     return rendered(
         "versions.html.j2",
         title=f"{printable(comparison.title)}: ONNX Runtime {', '.join(comparison.versions)}",
@@ -209,10 +207,10 @@ def versions_page(comparison: VersionsComparison) -> str:
     )
 
 
-def _bars(comparison: VersionsComparison, group: FigureGroup) -> Iterator[Markup]:
+def _bars(comparison: VersionsComparison, figures: Figures) -> Iterator[Markup]:
     """Yield a picture of each figure, on a scale of its own."""
-    rows = tuple(cells(comparison, group))
-    for column, figure in enumerate(group.figures, start=1):
+    rows = tuple(cells(comparison, figures))
+    for column, figure in enumerate(figures, start=1):
         bars = [
             ChartBar(
                 group=figure.measure,

@@ -89,7 +89,7 @@ def test_parity_and_the_verdict_are_reported(last: VerifyReport, newest: VerifyR
 def test_what_means_nothing_on_a_machine_is_left_out() -> None:
     """An emulator's memory and times are no column; a board that went away has none."""
     report = four_devices()
-    found = {group.where: [figure.measure for figure in group.figures] for group in compared((report, report)).groups}
+    found = {where: [figure.measure for figure in figures] for where, figures in compared((report, report)).groups}
     assert [where for where, measures in found.items() if "peak memory" in measures] == [
         "silero_vad on qemu-system:cortex-a53",
         "silero_vad on adb:R58M12ABCDE",

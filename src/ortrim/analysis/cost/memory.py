@@ -185,40 +185,27 @@ def peak_over(
     return replace(best, timeline=tuple(timeline))
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Memory:
-    """Whose memory each tensor lies in, and in which interval that of an owner is last read, as far as is known."""
-
-    sizes: Mapping[str, int]
-    owners: dict[str, str]
-    freed: dict[str, int]
-
-    def source(self, interval: LivenessInterval, number: int) -> str | None:
-        """Return the owner of the memory that an interval's first output may lie in, None for one of its own."""
-        if not interval.makes or (made := interval.makes[0]) not in self.sizes:
-            return None
-        if interval.view and interval.reads and interval.reads[0] in self.sizes:
-            return self.owners[interval.reads[0]]
-        for owner in (self.owners[name] for name in interval.in_place if name in self.owners):
-            if self.freed.get(owner, number) <= number and self.sizes[owner] == self.sizes[made]:
-                return owner
-        return None
-
-
 def _owners(
     intervals: Sequence[LivenessInterval], sizes: Mapping[str, int], *, kept: Collection[str]
 ) -> dict[str, str]:
     """Return whose memory each tensor lies in: its own, or that of an earlier one that it views or takes over."""
-    own = {name: name for name in sizes}
-    reads = _last_reads(intervals, own, kept=kept)
-    memory = _Memory(sizes=sizes, owners=own, freed=dict(reads))
+    owners = {name: name for name in sizes}
+    reads = _last_reads(intervals, owners, kept=kept)
+    freed = dict(reads)
+
+    def source(interval: LivenessInterval, number: int, made: str) -> str | None:
+        """Return the owner of the memory that an interval's first output may lie in, None for one of its own."""
+        if interval.view and interval.reads and interval.reads[0] in sizes:
+            return owners[interval.reads[0]]
+        taken = (owners[name] for name in interval.in_place if name in owners)
+        return next((each for each in taken if freed.get(each, number) <= number and sizes[each] == sizes[made]), None)
+
     for number, interval in enumerate(intervals):
-        source = memory.source(interval, number)
-        if source is not None:
-            made = interval.makes[0]
-            memory.owners[made] = source
-            memory.freed[source] = max(memory.freed.get(source, number), reads.get(made, number))
-    return memory.owners
+        for made in interval.makes[:1]:
+            if made in sizes and (owner := source(interval, number, made)) is not None:
+                owners[made] = owner
+                freed[owner] = max(freed.get(owner, number), reads.get(made, number))
+    return owners
 
 
 def _last_reads(

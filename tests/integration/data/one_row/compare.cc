@@ -115,6 +115,17 @@ bool SameProduct(int number) {
 
 double Logistic(double x) { return 1 / (1 + std::exp(-x)); }
 
+// Whether outputs after the end are zero, and those of the other direction were not written.
+bool RestIsRight(const std::vector<float>& output, int steps, int length, int directions, int size) {
+  for (int step = length; step < steps; step++)
+    for (int i = 0; i < size; i++)
+      if (output[step * directions * size + i] != 0) return std::puts("an output after the end is not zero") < 0;
+  for (int step = 0; step + 1 < steps; step++)
+    for (int i = size; i < directions * size; i++)
+      if (!std::isnan(output[step * directions * size + i])) return std::puts("the other direction is written to") < 0;
+  return true;
+}
+
 bool SameLstm(int number) {
   const int steps = Some(1, 12), length = Some(0, 2) ? steps : Some(1, steps), depth = Some(1, 40), directions = Some(1, 2);
   const int size = Some(0, 5) ? Some(1, 70) : Some(120, 280), row = 4 * size;
@@ -166,13 +177,7 @@ bool SameLstm(int number) {
   }
   for (int i = 0; i < size; i++)
     if (differs("last output", length, last[i], before[i]) || differs("cell", length, state[i], exact[i])) return false;
-  for (int step = length; sequence && step < steps; step++)
-    for (int i = 0; i < size; i++)
-      if (differs("output after the end", step, output[step * directions * size + i], 0)) return false;
-  for (int step = 0; sequence && step + 1 < steps; step++)
-    for (int i = size; i < directions * size; i++)
-      if (!std::isnan(output[step * directions * size + i])) return std::puts("the other direction is written to") < 0;
-  return true;
+  return !sequence || RestIsRight(output, steps, length, directions, size);
 }
 
 bool SameGru(int number) {
@@ -225,13 +230,7 @@ bool SameGru(int number) {
   }
   for (int i = 0; i < size; i++)
     if (differs("last output", length, last[i], now[i])) return false;
-  for (int step = length; sequence && step < steps; step++)
-    for (int i = 0; i < size; i++)
-      if (differs("output after the end", step, output[step * directions * size + i], 0)) return false;
-  for (int step = 0; sequence && step + 1 < steps; step++)
-    for (int i = size; i < directions * size; i++)
-      if (!std::isnan(output[step * directions * size + i])) return std::puts("the other direction is written to") < 0;
-  return true;
+  return !sequence || RestIsRight(output, steps, length, directions, size);
 }
 
 bool LeavesOtherGrus() {

@@ -7,7 +7,7 @@ from typing import Final, Generic, TypeVar
 
 from ortrim.base.console import counted
 from ortrim.binaries.elf import LibraryFacts
-from ortrim.buildspec.targets import Architecture
+from ortrim.buildspec.targets import Architecture, version_numbers
 from ortrim.errors import BinaryError, Diagnostic, DiagnosticGroup
 from ortrim.parity.measurements import Gate, Verdict
 
@@ -132,16 +132,12 @@ def _oldest_glibc(facts: LibraryFacts, minimum_glibc: str) -> Gate:
     found = [match.group(1) for match in map(VERSION.fullmatch, facts.symbol_versions) if match]
     # DT_RELR needs GLIBC_ABI_DT_RELR, which glibc has since 2.36.
     found += ["2.36"] if "GLIBC_ABI_DT_RELR" in facts.symbol_versions else []
-    newest = max(found, key=_numbers, default="")
+    newest = max(found, key=version_numbers, default="")
     needs = f"needs GLIBC_{newest}" if newest else "needs no version"
     if not minimum_glibc:
         return Gate(name=name, verdict=Verdict.NOT_JUDGED, detail=f"{needs}; none was promised")
-    passed = not newest or _numbers(newest) <= _numbers(minimum_glibc)
+    passed = not newest or version_numbers(newest) <= version_numbers(minimum_glibc)
     return _gate(name, passed, f"{needs}; {minimum_glibc} was promised")
-
-
-def _numbers(version: str) -> tuple[int, ...]:
-    return tuple(int(part) for part in version.split("."))
 
 
 Facts = TypeVar("Facts")

@@ -15,7 +15,15 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ortrim.binaries import elf
 from ortrim.binaries.elf import ComponentSize, LibraryFacts, LibrarySize, read_bytes
-from ortrim.binaries.macho.layout import LINKEDIT, MachLayout, MachSegment, load_lief, read_layout, read_segments
+from ortrim.binaries.macho.layout import (
+    LINKEDIT,
+    MachLayout,
+    MachSegment,
+    load_lief,
+    name_of,
+    read_layout,
+    read_segments,
+)
 from ortrim.binaries.static_archives import AR_MAGIC, members_of
 from ortrim.errors import BinaryError
 
@@ -428,11 +436,11 @@ def unwritten_bytes(data: bytes) -> tuple[range, ...]:
 
 def _named_sections(binary: "lief.MachO.Binary") -> Iterator[MachSection]:
     for segment in binary.segments:
-        name = _text(segment.name)
+        name = name_of(segment.name)
         for section in segment.sections:
             zeroed = int(section.type) in ZEROED
             where = 0 if zeroed else section.offset
-            inner = _text(section.name)
+            inner = name_of(section.name)
             yield MachSection(segment=name, name=inner, offset=where, size_bytes=section.size, zeroed=zeroed)
         if not len(segment.sections):
             yield MachSection(segment=name, name="", offset=segment.file_offset, size_bytes=segment.file_size)
@@ -462,12 +470,12 @@ def _image(data: bytes, architecture: str, kind: MachKind, binary: "lief.MachO.B
         size_bytes=len(data),
         builds=builds,
         unmarked=0 if builds else 1,
-        install_name=_text(own.name) if own else "",
+        install_name=name_of(own.name) if own else "",
         version=".".join(map(str, own.current_version)) if own else "",
         exported=tuple(sorted(offered)),
         undefined=tuple(sorted(asked - offered)),
         needed=tuple(
-            MachNeed(name=_text(each.name), weak=each.command == lief.MachO.LoadCommand.TYPE.LOAD_WEAK_DYLIB)
+            MachNeed(name=name_of(each.name), weak=each.command == lief.MachO.LoadCommand.TYPE.LOAD_WEAK_DYLIB)
             for each in dylibs
             if each is not own
         ),
@@ -524,11 +532,7 @@ def _names(binary: "lief.MachO.Binary") -> tuple[set[str], set[str]]:
 
 
 def _c_name(name: str | bytes) -> str:
-    return _text(name).removeprefix("_")
-
-
-def _text(name: str | bytes) -> str:
-    return name if isinstance(name, str) else name.decode(errors="backslashreplace")
+    return name_of(name).removeprefix("_")
 
 
 def _signature(data: bytes, binary: "lief.MachO.Binary") -> MachSignature:

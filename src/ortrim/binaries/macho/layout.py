@@ -113,13 +113,13 @@ SYMBOL_BYTES, INDEX_BYTES, POINTER_BYTES, SIGNATURE_ALIGNMENT = 16, 4, 8, 16
 def _segment(segment: "lief.MachO.SegmentCommand") -> MachSegment:
     rights = int(segment.init_protection)
     return MachSegment(
-        name=_text(segment.name),
+        name=name_of(segment.name),
         memory=_span(segment.virtual_address, segment.virtual_size),
         file=_span(segment.file_offset, segment.file_size),
         rights="".join(letter if rights & 1 << bit else "-" for bit, letter in enumerate("rwx")),
         read_only=bool(int(segment.flags) & READ_ONLY),
         sections=tuple(
-            (_text(section.name), _span(section.virtual_address, section.size)) for section in segment.sections
+            (name_of(section.name), _span(section.virtual_address, section.size)) for section in segment.sections
         ),
     )
 
@@ -177,5 +177,6 @@ def _span(start: int, size: int) -> range:
     return range(start, start + size)
 
 
-def _text(name: str | bytes) -> str:
+def name_of(name: str | bytes) -> str:
+    """Return a name as lief has it, bytes where it is no UTF-8, as text."""
     return name if isinstance(name, str) else name.decode(errors="backslashreplace")

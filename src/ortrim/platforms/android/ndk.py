@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from ortrim.buildspec.targets import Architecture, Target
+from ortrim.buildspec.targets import Architecture, Target, version_numbers
 from ortrim.compiling.plan import Toolchain
 from ortrim.compiling.toolchains import compiler_wrapper, launcher, tool_wrapper
 from ortrim.errors import ToolError
@@ -139,15 +139,11 @@ def chosen_version(wanted: str | None, pinned: str | None, installed: Iterable[s
     fitting = [version for version in installed if FOLDER.fullmatch(version) and _major(version) in majors]
     if pinned is not None and (wanted is None or _major(pinned) == wanted) and (pinned in fitting or not fitting):
         return pinned
-    return max(fitting, key=_numbers, default=RELEASES.get(wanted or ""))
+    return max(fitting, key=version_numbers, default=RELEASES.get(wanted or ""))
 
 
 def _major(version: str) -> str:
     return version.partition(".")[0]
-
-
-def _numbers(version: str) -> tuple[int, ...]:
-    return tuple(map(int, version.split(".")))
 
 
 def _places(named: Path | None, environment: Mapping[str, str]) -> Iterator[_Place]:
@@ -169,7 +165,7 @@ def _versions_below(folder: Path) -> list[str]:
         names = [path.name for path in folder.iterdir()]
     except OSError:
         return []
-    return sorted(filter(FOLDER.fullmatch, names), key=_numbers, reverse=True)
+    return sorted(filter(FOLDER.fullmatch, names), key=version_numbers, reverse=True)
 
 
 def _prebuilt() -> str:

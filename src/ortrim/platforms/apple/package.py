@@ -18,7 +18,7 @@ from ortrim.binaries.apple import ApplePlatform, AppleVariant, slice_of
 from ortrim.binaries.macho.files import read_apple_library, universal_file
 from ortrim.binaries.xcframework import read_xcframework
 from ortrim.buildspec.buildspec import UNITY
-from ortrim.buildspec.targets import APPLE_ARCHITECTURES
+from ortrim.buildspec.targets import APPLE_ARCHITECTURES, version_numbers
 from ortrim.compiling.plan import JobResult
 from ortrim.errors import StorageError
 from ortrim.package import manifest as manifests
@@ -66,7 +66,7 @@ def deployment_targets(inputs: AppleInputs) -> dict[ApplePlatform, str]:
     found: dict[ApplePlatform, str] = {}
     for part in inputs.slices:
         platform = part.slice.platform
-        found[platform] = max(found.get(platform, "0"), part.minimum_os, key=_numbers)
+        found[platform] = max(found.get(platform, "0"), part.minimum_os, key=version_numbers)
     return found
 
 
@@ -115,10 +115,6 @@ def _common(inputs: AppleInputs, name: str, summary: str) -> dict[str, Any]:
         "platforms": {POD_PLATFORMS[platform]: minimum for platform, minimum in sorted(minimums.items())},
         "preserve_paths": ["LICENSE", "ThirdPartyNotices.txt"],
     }
-
-
-def _numbers(version: str) -> tuple[int, ...]:
-    return tuple(int(part) for part in version.split("."))
 
 
 def package_swift(inputs: AppleInputs, zip_name: str, checksum: str, *, privacy: bool) -> bytes:

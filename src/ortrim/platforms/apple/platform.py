@@ -14,7 +14,15 @@ from ortrim.binaries.macho.layout import require_lief
 from ortrim.buildspec.buildspec import FRAMEWORK_LINKAGE, AppleSpec, BuildSpec, ExtraPackage, TargetSpec
 from ortrim.buildspec.problems import Location, Problem
 from ortrim.buildspec.rules import DEFAULT_GLIBC, stray_keys
-from ortrim.buildspec.targets import APPLE_ARCHITECTURES, CATALYST, TARGETS, Architecture, OperatingSystem, Target
+from ortrim.buildspec.targets import (
+    APPLE_ARCHITECTURES,
+    CATALYST,
+    TARGETS,
+    Architecture,
+    OperatingSystem,
+    Target,
+    version_numbers,
+)
 from ortrim.compiling.plan import AppleBuild, BuildJob, Toolchain
 from ortrim.compiling.workspace import LINKED_ANEW, JobPaths
 from ortrim.devices import kinds
@@ -105,7 +113,7 @@ class Apple(Platform):
             what = f"the lowest that ONNX Runtime {spec.onnxruntime.version} is made for is not known"
             hint = f"set one in the buildspec, as apple.{key}"
             raise PlanError("no-deployment-target", what, where=target.id, hint=hint)
-        if asked is not None and lowest is not None and _number(asked) < _number(lowest):
+        if asked is not None and lowest is not None and version_numbers(asked) < version_numbers(lowest):
             what = f"apple.{key} is {asked}, and ONNX Runtime {spec.onnxruntime.version} is made for {lowest} and newer"
             why = "on older systems the C++ library lacks what it uses"
             hint = f'say apple.{key} = "{lowest}", or leave it out'
@@ -306,10 +314,6 @@ def _lowest(pins: ApplePins, target: TargetSpec) -> str:
 
 def _needs_mac(target: TargetSpec, why: str) -> ToolError:
     return ToolError("needs-mac", "cannot be compiled on this machine", where=target.id, why=why, hint=MAC)
-
-
-def _number(version: str) -> tuple[int, ...]:
-    return tuple(map(int, version.split(".")))
 
 
 def _is_mac(target: Target) -> bool:

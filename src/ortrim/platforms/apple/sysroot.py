@@ -14,6 +14,7 @@ from typing import Final
 
 from ortrim.base.cache import cache_folder, cached_folder
 from ortrim.base.files import shipped_folder, storage_errors
+from ortrim.buildspec.targets import version_numbers
 from ortrim.compiling.plan import Toolchain
 from ortrim.pins.shipped import shipped_text
 
@@ -42,7 +43,7 @@ def public_names(triple: str) -> tuple[str, ...]:
         symbol
         for releases in tomllib.loads(shipped_text(SYMBOLS)).values()
         for first, names in releases.items()
-        if _numbers(first) <= release
+        if version_numbers(first) <= release
         for key in keys
         for symbol in names.get(key, "").split()
     }
@@ -99,11 +100,7 @@ def _parts(triple: str) -> tuple[str, str, str]:
 
 def _release(system: str, version: str) -> tuple[int, ...]:
     """Return a version as iOS counts."""
-    major, *rest = _numbers(version)
+    major, *rest = version_numbers(version)
     if system != "macos" or major >= SAME_NUMBERS:
         return (major, *rest)
     return (major + 3, *rest)
-
-
-def _numbers(version: str) -> tuple[int, ...]:
-    return tuple(map(int, version.split(".")))

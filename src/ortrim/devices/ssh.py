@@ -236,11 +236,11 @@ def redirected(
     return ("/bin/sh", "-c", script, "sh", *(str(path) for _, path in files), *words)
 
 
-def cut_tail(path: Path, start: bytes, completed: Completed, longest: int = 200) -> Completed:
-    """Move what a file has from the last `start` on, within its last `longest` bytes, to a program's `stdout`."""
+def cut_tail(path: Path, start: bytes, completed: Completed) -> Completed:
+    """Move what a file has from the last `start` on, within its last 200 bytes, to a program's `stdout`."""
     with path.open("r+b") as file:
         size = file.seek(0, 2)
-        begin = max(0, size - longest)
+        begin = max(0, size - 200)
         file.seek(begin)
         tail = file.read()
         at = tail.rfind(start)

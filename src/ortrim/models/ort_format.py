@@ -53,10 +53,10 @@ class Table:
     position: int
     account: _Account = field(repr=False, compare=False)
 
-    def integer(self, slot: int, kind: str, default: int = 0) -> int:
-        """Return a scalar field; `kind` is its `struct` letter."""
+    def integer(self, slot: int, kind: str) -> int:
+        """Return a scalar field, 0 when absent; `kind` is its `struct` letter."""
         place = self.place_of(slot)
-        return read(self.data, place, kind) if place else default
+        return read(self.data, place, kind) if place else 0
 
     def text(self, slot: int) -> str:
         """Return a string field; empty when absent."""

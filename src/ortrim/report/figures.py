@@ -145,10 +145,10 @@ PAIRS: Final = {"<": ">", "(": ")"}
 KEPT: Final = "(anonymous namespace)"
 
 
-def symbol_text(name: str, letters: int = LETTERS) -> str:
-    """Write a demangled name in at most `letters` characters; short ones as they are."""
+def symbol_text(name: str) -> str:
+    """Write a demangled name in at most `LETTERS` characters; short ones as they are."""
     shown = printable(name[:LONGEST])
-    return shown if len(shown) <= min(PLAIN, letters) else shortened(_collapsed(shown), letters)
+    return shown if len(shown) <= PLAIN else shortened(_collapsed(shown), LETTERS)
 
 
 def _collapsed(name: str) -> str:

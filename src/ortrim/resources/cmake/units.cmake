@@ -46,6 +46,9 @@ include(CheckCXXCompilerFlag)
 check_cxx_compiler_flag(-Wshorten-64-to-32 HAS_SHORTEN_64_TO_32)
 check_cxx_compiler_flag(-Wunused-but-set-variable HAS_UNUSED_BUT_SET_VARIABLE)
 
+# What the linker says that it read has compiler_rt.o, which zig may write anew as it links: there would always be work.
+set(CMAKE_LINK_DEPENDS_USE_LINKER FALSE)
+
 # musl has no execinfo.h; the one beside this file stands in for it.
 if(ORTRIM_MUSL)
   include_directories("${CMAKE_CURRENT_LIST_DIR}")

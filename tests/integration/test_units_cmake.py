@@ -355,7 +355,7 @@ def test_the_compiler_cache_leaves_the_library_as_it_is(tmp_path: Path) -> None:
         with replace(other, executor=cached).selective(EVERYTHING) as selective:
             selective.compile_all()
             assert selective.cache
-            assert selective.cache.use() == CompilerCacheUse(hits=0, requests=len(built(other.log())))
+            assert selective.cache.use() == CompilerCacheUse(hits=0, requests=other.log().count("] Building C"))
             assert library(selective) == without
     assert b"onnxruntime/core/common/logging.cc" in without
     assert b"common/generated.cc" in without

@@ -49,3 +49,15 @@ def test_what_is_found_is_what_differs(name: str) -> None:
     known = facts(model)
     found = {rule.code for rule in RULES if list(rule.check(known))}
     assert bool(found & {"bias-of-another-scale", "resize-of-integers"}) == differs
+
+
+@pytest.mark.parametrize("emptied", ["input", "output"])
+@pytest.mark.parametrize("operator", ["QuantizeLinear", "DequantizeLinear", "Conv", "Relu", "Resize"])
+def test_nodes_that_lack_inputs_or_outputs_are_read(operator: str, emptied: str) -> None:
+    """Such a model is no model, which another rule says; none of them fails."""
+    for model in (quantized_convolution(0.5, "Relu", output_zero=0), quantized_resize("linear")):
+        for node in (each for each in model.graph.node if each.op_type == operator):
+            del getattr(node, emptied)[:]
+        known = facts(model)
+        for rule in RULES:
+            list(rule.check(known))

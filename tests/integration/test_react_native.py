@@ -16,6 +16,7 @@ from npm_archives import npm_archive
 from ortrim.base.archives import unpack
 from ortrim.base.command import run
 from ortrim.platforms.android.aar import make_android_package
+from podspecs import PODS
 
 pytestmark = [pytest.mark.network, pytest.mark.needs("npm")]
 
@@ -28,21 +29,6 @@ configurations {{ extractLibs }}
 {rule}
 dependencies {{ {dependency} }}
 {task}
-"""
-PODS: Final = """
-require 'json'
-class Spec
-  attr_reader :said
-  def initialize; @said = {dependencies: []}; end
-  def dependency(*words); @said[:dependencies] << words; end
-  def method_missing(name, value = nil); @said[name.to_s.chomp('=')] ||= value; end
-end
-module Pod
-  module Spec
-    def self.new; spec = ::Spec.new; yield spec; puts spec.said.to_json; end
-  end
-end
-load ARGV[0]
 """
 
 

@@ -18,6 +18,7 @@ from cmake_application import Application, new_application
 from loopback_service import Asked, LoopbackService, Reply
 from ortrim.base.command import Completed, run
 from ortrim.github.fetch.snippets import SnippetFile, snippet
+from podspecs import PODS
 from wheel_package import make_wheel_package
 
 EVIL: Final = "a'; println('hacked'); new File('hacked').text = 'x' ; '$(touch hacked) #{`touch hacked`} ]==] ${x}.aar"
@@ -153,22 +154,6 @@ def test_gradle_stops_at_other_bytes(gradle: Gradle, server: Server, tmp_path: P
     assert "more.aar: more than the 4 bytes that it should have" in done.stderr
     assert f"less.aar: expected SHA-256 {less.sha256}" in done.stderr
     assert none.url in done.stderr
-
-
-PODS: Final = r"""
-require 'json'
-class Spec
-  def initialize; @said = {}; end
-  attr_reader :said
-  def method_missing(name, value); @said[name.to_s.chomp('=')] = value; end
-end
-module Pod
-  module Spec
-    def self.new; spec = ::Spec.new; yield spec; puts spec.said.to_json; end
-  end
-end
-load ARGV[0]
-"""
 
 
 @pytest.mark.needs("ruby")

@@ -322,8 +322,13 @@ def _bias_scale(facts: LintFacts) -> Iterator[Shown]:
     for node, dequantized in _between_quantized(facts, "Conv"):
         if len(dequantized) != len(node.inputs) or len(dequantized) < 3:
             continue
-        inputs, weights, bias = (scales.get(each.inputs[1].name, ()) for each in dequantized)
-        if len(inputs) != 1 or len({len(weights), len(bias), 1}) > 2 or not bias:
+        inputs, weights, bias = (scales.get(_input(each, 1), ()) for each in dequantized[:3])
+        if (
+            len(inputs) != 1
+            or not weights
+            or not bias
+            or (len(weights) != len(bias) and 1 not in map(len, (weights, bias)))
+        ):
             continue
         if not np.allclose(bias, np.multiply(inputs, weights), rtol=0.01, atol=0):
             yield node.place, f"the scale of the bias of '{node.place}' is not that of inputs times that of weights"
@@ -351,15 +356,21 @@ def _between_quantized(facts: LintFacts, operator: str) -> Iterator[tuple[NodeFa
     values = {weight.name: weight.values for weight in facts.graph.weights}
     quantized = set()
     for node in (each for each in facts.graph.nodes if each.operator == "QuantizeLinear"):
-        quantized.add(node.inputs[0].name)
-        before, zero = makers.get(node.inputs[0].name), node.inputs[2] if len(node.inputs) > 2 else None
+        quantized.add(_input(node, 0))
+        before, zero = makers.get(_input(node, 0)), node.inputs[2] if len(node.inputs) > 2 else None
         least = zero is None or (zero.element_type, *values.get(zero.name, ())) in {("uint8", 0), ("int8", -128)}
         if before is not None and before.operator == "Relu" and least:  # which then has nothing to do
-            quantized.add(before.inputs[0].name)
+            quantized.add(_input(before, 0))
     for node in facts.graph.nodes:
-        if node.operator == operator and not node.scope and node.outputs[0].name in quantized:
+        made = node.outputs[0].name if node.outputs else ""
+        if node.operator == operator and not node.scope and made and made in quantized:
             found = (makers.get(value.name) for value in node.inputs)
             yield node, tuple(each for each in found if each is not None and each.operator == "DequantizeLinear")
+
+
+def _input(node: NodeFacts, number: int) -> str:
+    """Return the name of an input, empty where a node has fewer."""
+    return node.inputs[number].name if len(node.inputs) > number else ""
 
 
 def _makers(facts: LintFacts) -> dict[str, NodeFacts]:

@@ -187,7 +187,7 @@ def _pairs(found: list[list[str]]) -> tuple[rules.Operator, ...]:
 
 def own_sizes(graph: GraphFacts) -> tuple[int, ...]:
     """Return sizes that a model may have been exported with: those of its weights, and of shapes that it fixes."""
-    shapes = [weight.values for weight in graph.weights if weight.values and weight.element_type == "int64"]
+    shapes = [weight.values for weight in graph.weights if weight.values and weight.element_type in {"int32", "int64"}]
     fixed = {prod(shape) for shape in shapes if min(shape) > 0} | {size for shape in shapes for size in shape}
     fixed |= {size for weight in graph.weights for size in weight.dimensions}
     return tuple(sorted(size for size in fixed if 1 < size <= LARGEST_SIZE)[-MOST_SIZES:])

@@ -299,8 +299,8 @@ MAPPING: Final = b"$"  # begins the names of ARM's mapping symbols, which separa
 CALLED_AFTER: Final = re.compile(rb"^(\.[A-Za-z.]+?)\.(?:_|\.L).*$", re.DOTALL)
 """A section of one function or variable: `.text._ZN...`, `.rodata..L__const.name`."""
 
-NO_DETOUR: Final = {(183, 314): 261, (243, 59): 57}
-"""By machine and type, the relocation of a distance to what lies here for that to a function which may lie elsewhere.
+PC_RELATIVE: Final = {(183, 314): 261, (243, 59): 57}
+"""By machine and type, the plain PC-relative relocation that does for one by the PLT where the symbol is defined here.
 
 Clang's vtables of offsets have R_AARCH64_PLT32 and R_RISCV_PLT32, which GNU ld 2.40 does not read; it reads
 R_AARCH64_PREL32 and R_RISCV_32_PCREL. Source: psABIs of AArch64 and RISC-V, "Relocations".
@@ -369,7 +369,7 @@ def _renumbered(parts: Relocatable, section: Section, numbers: dict[int, int], h
     for offset, info, *addend in struct.iter_unpack(form, section.content):
         symbol, kind = info >> shift, info & ((1 << shift) - 1)
         if symbol in here:
-            kind = NO_DETOUR.get((parts.header[2], kind), kind)
+            kind = PC_RELATIVE.get((parts.header[2], kind), kind)
         content += struct.pack(form, offset, (numbers[symbol] << shift) | kind, *addend)
     return replace(section, content=bytes(content))
 

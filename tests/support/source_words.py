@@ -1,6 +1,8 @@
 """Texts as they stand in the sources."""
 
 import ast
+import tomllib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
@@ -26,3 +28,9 @@ def words_of(node: ast.expr) -> str:
             return " | ".join(map(words_of, parts))
         case _:
             return ""
+
+
+def rules_of_gates() -> Iterator[dict[str, str]]:
+    """Yield the words of each rule for packages."""
+    for path in (SOURCES / "resources" / "gates").glob("*.toml"):
+        yield from tomllib.loads(path.read_text(encoding="utf-8")).values()

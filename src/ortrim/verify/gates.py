@@ -1,9 +1,11 @@
 """Properties without which a library or a package is not fit to ship, whatever it measures."""
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+import tomllib
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, Generic, TypeVar
+from importlib.resources import files
+from typing import Final, Generic, TypedDict, TypeVar, cast
 
 from ortrim.base.console import counted
 from ortrim.binaries.elf import LibraryFacts
@@ -150,12 +152,30 @@ Breaches = Iterable[tuple[str, str]]
 """Files of a package, each with what was found there; empty for one in which a rule is not broken."""
 
 
+class RuleWords(TypedDict):
+    """What stands of a rule in `resources/gates`: `name` says a property, `what` its absence, `hint` how to get it."""
+
+    name: str
+    what: str
+    hint: str
+
+
+def rule_words(kind: str) -> Mapping[str, RuleWords]:
+    """Return the words of the rules for a kind of package, by their codes."""
+    text = (files("ortrim") / "resources" / "gates" / f"{kind}.toml").read_text(encoding="utf-8")
+    return cast(Mapping[str, RuleWords], tomllib.loads(text))
+
+
+def never(_facts: object, _promise: object) -> str:
+    """Doubt no package."""
+    return ""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Rule(Generic[Facts, Promise]):
-    """A property that every package of a kind must have.
+    """A property that every package of a kind must have; its words are those of `RuleWords`.
 
-    `name` says it, `what` its absence. `doubt` returns why a package cannot be judged by it, empty when it can; `told`
-    what was found in one that has it.
+    `doubt` returns why a package cannot be judged by it, empty when it can; `told` what was found in one that has it.
     """
 
     code: str
@@ -164,7 +184,7 @@ class Rule(Generic[Facts, Promise]):
     hint: str
     search: Callable[[Facts, Promise], Breaches]
     told: Callable[[Facts], str]
-    doubt: Callable[[Facts, Promise], str] = lambda _facts, _promise: ""
+    doubt: Callable[[Facts, Promise], str]
 
     def gate(self, facts: Facts, promise: Promise) -> Gate:
         """Return whether a package has the property."""

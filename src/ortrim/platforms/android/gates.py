@@ -3,7 +3,6 @@
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Final
 
 from ortrim.base.console import counted
@@ -12,7 +11,7 @@ from ortrim.package.aar_contents import OWN_MANIFEST, AarFacts
 from ortrim.parity.measurements import Gate
 from ortrim.platforms.android.arguments import SHARED_STL
 from ortrim.platforms.android.jni import BINDING
-from ortrim.verify.gates import Breaches, Rule, broken, judged, require_kept, some
+from ortrim.verify.gates import Breaches, Rule, broken, judged, never, require_kept, rule_words, some
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,7 +36,17 @@ def _libraries(aar: AarFacts) -> str:
     return f"in {counted(len(aar.libraries), 'file')} of {counted(len(aar.abis), 'ABI')}"
 
 
-AndroidRule = partial(Rule[AarFacts, Promise], told=_libraries)
+WORDS: Final = rule_words("aar")
+
+
+def _rule(
+    code: str,
+    search: Search,
+    *,
+    told: Callable[[AarFacts], str] = _libraries,
+    doubt: Callable[[AarFacts, Promise], str] = never,
+) -> Rule[AarFacts, Promise]:
+    return Rule(code=code, search=search, told=told, doubt=doubt, **WORDS[code])
 
 
 def in_each_library(find: Callable[[NativeLibrary, Promise], str]) -> Search:
@@ -52,10 +61,6 @@ def in_each_known(find: Callable[[AarFacts, NativeLibrary, SystemApi, Promise], 
         for library in aar.libraries
         if library.abi in ABI_FACTS
     )
-
-
-WHOLE_RELRO: Final = "-Wl,-z,common-page-size=16384"
-WHOLE_PAGES: Final = "link with -Wl,-z,max-page-size=16384; NDK r28 and newer do so by themselves"
 
 
 def _unaligned_segments(library: NativeLibrary, promise: Promise) -> str:
@@ -113,100 +118,47 @@ def _newer_loader(library: NativeLibrary, promise: Promise) -> str:
 
 
 ELF_RULES: Final = (
-    AndroidRule(
-        code="abi-unknown",
-        name="known ABIs",
-        what="the folder does not have the name of an Android ABI",
-        hint="mips and armeabi are gone since NDK r17; riscv64 has no release yet",
-        search=in_each_library(
+    _rule(
+        "abi-unknown",
+        in_each_library(
             lambda library, _: "" if library.abi in ABI_FACTS else f"the NDK's ABIs are {', '.join(ABI_FACTS)}"
         ),
     ),
-    AndroidRule(
-        code="abi-mismatch",
-        name="machine fits the folder",
-        what="the library is for another machine than its folder says",
-        hint="put it into the folder of its own ABI, or build it for this one",
-        search=in_each_library(
+    _rule(
+        "abi-mismatch",
+        in_each_library(
             lambda library, _: "" if library.built_for == library.abi else f"it is for {library.built_for}"
         ),
     ),
-    AndroidRule(
-        code="segments-not-page-aligned",
-        name="segments aligned to 16 KB",
-        what="the library cannot be loaded on devices with 16 KB pages",
-        hint=WHOLE_PAGES,
-        search=in_each_library(_unaligned_segments),
-        told=_least_alignment,
-    ),
-    AndroidRule(
-        code="relro-covers-data",
-        name="RELRO apart from writable data",
-        what="with 16 KB pages, protecting RELRO would make writable data read-only",
-        hint=f"{WHOLE_PAGES}; with an old linker add {WHOLE_RELRO}, or -z norelro",
-        search=in_each_library(_covered_data),
-    ),
-    AndroidRule(
-        code="relro-not-page-aligned",
-        name="RELRO ends with a page of 16 KB",
-        what="RELRO ends in the midst of a page, so that it depends on the linker what else lies there",
-        hint=f"link with {WHOLE_RELRO}, as ortrim does: the option was missing in this link",
-        search=in_each_library(_relro_in_mid_page),
+    _rule("segments-not-page-aligned", in_each_library(_unaligned_segments), told=_least_alignment),
+    _rule("relro-covers-data", in_each_library(_covered_data)),
+    _rule(
+        "relro-not-page-aligned",
+        in_each_library(_relro_in_mid_page),
         doubt=lambda _, promise: (
             "" if promise.whole_relro else "checked only for AARs of ortrim: Android does not require it"
         ),
     ),
-    AndroidRule(
-        code="stack-executable",
-        name="no executable stack",
-        what="the library requires an executable stack",
-        hint="link with -Wl,-z,noexecstack and find the assembly without .note.GNU-stack",
-        search=in_each_library(
+    _rule(
+        "stack-executable",
+        in_each_library(
             lambda library, _: "PT_GNU_STACK is executable or absent" if library.facts.executable_stack else ""
         ),
     ),
-    AndroidRule(
-        code="text-relocations",
-        name="no text relocations",
-        what="Android since 6.0 refuses libraries with text relocations",
-        hint="compile everything with -fPIC",
-        search=in_each_library(lambda library, _: "DT_TEXTREL is set" if library.facts.text_relocations else ""),
+    _rule(
+        "text-relocations",
+        in_each_library(lambda library, _: "DT_TEXTREL is set" if library.facts.text_relocations else ""),
     ),
-    AndroidRule(
-        code="not-stripped",
-        name="stripped",
-        what="the library carries its symbol table to every device",
-        hint="strip it with llvm-strip --strip-all and keep the original apart, by its build-id",
-        search=in_each_library(lambda library, _: "" if library.facts.stripped else "it has a symbol table"),
+    _rule(
+        "not-stripped", in_each_library(lambda library, _: "" if library.facts.stripped else "it has a symbol table")
     ),
-    AndroidRule(
-        code="build-id-missing",
-        name="build-id",
-        what="crash reports of this library could not be resolved",
-        hint="link with -Wl,--build-id=sha1",
-        search=in_each_library(lambda library, _: "" if library.build_id else "it has no NT_GNU_BUILD_ID note"),
+    _rule(
+        "build-id-missing",
+        in_each_library(lambda library, _: "" if library.build_id else "it has no NT_GNU_BUILD_ID note"),
     ),
-    AndroidRule(
-        code="built-for-newer-api",
-        name="built for the API level",
-        what="the library was compiled for a newer Android than the AAR declares",
-        hint="build it with the API level of the buildspec, or raise that",
-        search=in_each_library(_newer_api),
-    ),
-    AndroidRule(
-        code="loader-too-old",
-        name="formats that the loader knows",
-        what="the loader of the minimum Android version cannot read this library",
-        hint="pack relocations by the API level, and link with --hash-style=both below 23",
-        search=in_each_library(_newer_loader),
-    ),
-    AndroidRule(
-        code="source-path",
-        name="no absolute paths",
-        what="the library names folders of the machine that built it",
-        hint="compile with -ffile-prefix-map",
-        search=in_each_library(lambda library, _: some(library.source_paths, 2)),
-    ),
+    _rule("built-for-newer-api", in_each_library(_newer_api)),
+    _rule("loader-too-old", in_each_library(_newer_loader)),
+    _rule("source-path", in_each_library(lambda library, _: some(library.source_paths, 2))),
 )
 
 
@@ -274,50 +226,17 @@ def _level(symbol: UndefinedSymbol, library: NativeLibrary, api: SystemApi) -> i
 
 
 LINK_RULES: Final = (
-    AndroidRule(
-        code="not-for-android",
-        name="no libraries of Linux",
-        what="the library was built for Linux, not for Android: no Android has the C library that it needs",
-        hint="build the target android-<abi>; a linux-<architecture> package does not run on Android",
-        search=in_each_library(
+    _rule(
+        "not-for-android",
+        in_each_library(
             lambda library, _: _needs([name for name in library.facts.needed if OTHER_SYSTEMS.fullmatch(name)])
         ),
     ),
-    AndroidRule(
-        code="needed-not-public",
-        name="public libraries only",
-        what="the library needs another library that neither the AAR nor Android provides to apps",
-        hint="put it into the same jni folder (as libc++_shared.so), or link it statically",
-        search=in_each_known(_unknown_libraries),
-    ),
-    AndroidRule(
-        code="needed-too-new",
-        name="libraries of the API level",
-        what="the library needs another library that the minimum Android version does not have",
-        hint="raise the API level of the buildspec, or open that library with dlopen",
-        search=in_each_known(_newer_libraries),
-    ),
-    AndroidRule(
-        code="symbol-not-in-android",
-        name="symbols that Android has",
-        what="the library has undefined symbols that none of its needed libraries exports",
-        hint="link with -Wl,--no-undefined against the NDK's libraries, which names what is missing",
-        search=in_each_known(_unknown_symbols),
-    ),
-    AndroidRule(
-        code="symbol-too-new",
-        name="symbols of the API level",
-        what="the library has undefined symbols that the minimum Android version does not export",
-        hint="build it with the API level of the buildspec, or raise that",
-        search=in_each_known(_newer_symbols),
-    ),
-    AndroidRule(
-        code="soname-differs",
-        name="soname",
-        what="the loader would not find the library under the name that others need it by",
-        hint="link with -Wl,-soname,<name of the file>; Android packages no versioned names",
-        search=_wrong_names,
-    ),
+    _rule("needed-not-public", in_each_known(_unknown_libraries)),
+    _rule("needed-too-new", in_each_known(_newer_libraries)),
+    _rule("symbol-not-in-android", in_each_known(_unknown_symbols)),
+    _rule("symbol-too-new", in_each_known(_newer_symbols)),
+    _rule("soname-differs", _wrong_names),
 )
 
 
@@ -410,81 +329,35 @@ def _without_natives(aar: AarFacts, promise: Promise) -> str:
 
 
 PACKAGE_RULES: Final = (
-    AndroidRule(
-        code="abi-missing",
-        name="all ABIs",
-        what="the AAR lacks an ABI",
-        hint="build all android targets of the buildspec before the AAR",
-        search=_missing_abis,
-        told=lambda aar: ", ".join(aar.abis),
-    ),
-    AndroidRule(
-        code="abis-differ",
-        name="same libraries in every ABI",
-        what="an app would crash on the devices of this ABI",
-        hint="build the ABIs with the same options",
-        search=_uneven_abis,
-        told=lambda aar: ", ".join(sorted({library.name for library in aar.libraries})),
-    ),
-    AndroidRule(
-        code="jni-exports-missing",
-        name="JNI library",
-        what="the Java API would find none of its native methods",
-        hint=f"build {BINDING} from java/src/main/native, with JNIEXPORT visible",
-        search=_missing_exports,
-        doubt=_without_natives,
+    _rule("abi-missing", _missing_abis, told=lambda aar: ", ".join(aar.abis)),
+    _rule("abis-differ", _uneven_abis, told=lambda aar: ", ".join(sorted({library.name for library in aar.libraries}))),
+    _rule(
+        "jni-exports-missing",
+        _missing_exports,
         told=lambda aar: f"{BINDING} for {counted(len(aar.abis), 'ABI')}",
-    ),
-    AndroidRule(
-        code="native-method-unbound",
-        name="native methods are bound",
-        what="a call of the Java API would end in UnsatisfiedLinkError",
-        hint="compile classes and JNI library from the same sources",
-        search=_unbound_methods,
         doubt=_without_natives,
+    ),
+    _rule(
+        "native-method-unbound",
+        _unbound_methods,
         told=lambda aar: counted(len(aar.classes.native_methods) if aar.classes else 0, "native method"),
+        doubt=_without_natives,
     ),
-    AndroidRule(
-        code="keep-rules-missing",
-        name="rules for R8",
-        what="R8 would rename or remove classes that the JNI library looks for by name",
-        hint="put `-keep class ai.onnxruntime.** { *; }` into proguard.txt",
-        search=_missing_rules,
-        doubt=_without_java,
-        told=lambda _: "proguard.txt keeps ai.onnxruntime.**",
+    _rule(
+        "keep-rules-missing", _missing_rules, told=lambda _: "proguard.txt keeps ai.onnxruntime.**", doubt=_without_java
     ),
-    AndroidRule(
-        code="class-version-too-new",
-        name="class files that D8 reads",
-        what="D8 cannot read these classes",
-        hint="compile them with javac --release 8",
-        search=_newer_classes,
+    _rule(
+        "class-version-too-new",
+        _newer_classes,
         told=lambda aar: f"version {aar.classes.class_version}" if aar.classes and aar.classes.count else "no classes",
     ),
-    AndroidRule(
-        code="minimum-api-differs",
-        name="API level in AndroidManifest.xml",
-        what="the manifest promises apps another API level",
-        hint="make the AAR again from the plan",
-        search=_other_api_level,
-        told=lambda aar: f"minSdkVersion {aar.minimum_api}",
-    ),
-    AndroidRule(
-        code="extraction-set",
-        name="leaves extraction to the app",
-        what="the app decides how libraries are installed, and manifests would conflict",
-        hint="remove android:extractNativeLibs; Android Gradle Plugin sets it from useLegacyPackaging",
-        search=_extraction,
-        told=lambda _: f"{ANDROID_MANIFEST} does not say",
-    ),
-    AndroidRule(
-        code="manifest-contradicts",
-        name="manifest.json describes this AAR",
-        what="manifest.json describes another AAR",
-        hint="make the AAR again from the plan; do not edit it",
-        search=_contradictions,
-        doubt=lambda aar, _promise: "" if aar.manifest else "ortrim did not make this AAR",
+    _rule("minimum-api-differs", _other_api_level, told=lambda aar: f"minSdkVersion {aar.minimum_api}"),
+    _rule("extraction-set", _extraction, told=lambda _: f"{ANDROID_MANIFEST} does not say"),
+    _rule(
+        "manifest-contradicts",
+        _contradictions,
         told=lambda _: "version, API level, page size, ABIs and build-ids",
+        doubt=lambda aar, _promise: "" if aar.manifest else "ortrim did not make this AAR",
     ),
 )
 

@@ -13,7 +13,7 @@ from ortrim.binaries.macho.files import MachBuild, MachImage, MachKind
 from ortrim.binaries.xcframework import FrameworkFacts, SliceFacts, XcframeworkFacts, used_categories
 from ortrim.parity.measurements import Gate
 from ortrim.platforms.apple import loading
-from ortrim.verify.gates import BUDGET_GATE, Breaches, Rule, broken, judged, require_kept, some
+from ortrim.verify.gates import Breaches, Rule, broken, judged, never, require_kept, rule_words, some
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,7 +42,17 @@ def _slices(xcframework: XcframeworkFacts) -> str:
     return f"in {counted(len(xcframework.slices), 'slice')}"
 
 
-AppleRule = partial(Rule[XcframeworkFacts, ApplePromise], told=_slices)
+WORDS: Final = rule_words("xcframework")
+
+
+def _rule(
+    code: str,
+    search: Search,
+    *,
+    told: Callable[[XcframeworkFacts], str] = _slices,
+    doubt: Callable[[XcframeworkFacts, ApplePromise], str] = never,
+) -> Rule[XcframeworkFacts, ApplePromise]:
+    return Rule(code=code, search=search, told=told, doubt=doubt, **WORDS[code])
 
 
 def in_words(tell: Callable[[MachImage], str]) -> Callable[[XcframeworkFacts], str]:
@@ -92,14 +102,14 @@ def _without_frameworks(xcframework: XcframeworkFacts, _promise: ApplePromise) -
     return "" if any(each.framework for each in xcframework.slices) else "it contains libraries, not frameworks"
 
 
-FrameworkRule = partial(AppleRule, doubt=_without_frameworks)  # libraries are not judged
+_framework_rule = partial(_rule, doubt=_without_frameworks)  # libraries are not judged
 
 
 def _by_itself(xcframework: XcframeworkFacts, _promise: ApplePromise) -> str:
     return "" if xcframework.plist is not None else "it is a framework by itself"
 
 
-WholeRule = partial(AppleRule, doubt=_by_itself)  # a framework by itself is not judged
+_whole_rule = partial(_rule, doubt=_by_itself)  # a framework by itself is not judged
 
 
 def kind_of(build: MachBuild) -> str:
@@ -206,120 +216,68 @@ def _sizes(xcframework: XcframeworkFacts) -> str:
 
 
 BINARY_RULES: Final = (
-    AppleRule(
-        code="architectures-differ",
-        name="architectures",
-        what="the slice declares other architectures than its binary has",
-        hint="write SupportedArchitectures from what `lipo -archs` says",
-        search=in_each_slice(_other_architectures),
+    _rule(
+        "architectures-differ",
+        in_each_slice(_other_architectures),
         told=lambda it: "; ".join(
             f"{each.identifier or it.file}: {', '.join(each.architectures)}" for each in it.slices
         ),
     ),
-    AppleRule(
-        code="platform-differs",
-        name="platform of the load commands",
-        what="Xcode would refuse to link it: building for one platform, but linking in a library built for another",
-        hint="compile with -target ...-ios15.1-simulator (or -macabi) for such a slice",
-        search=in_each_image(_other_platform),
+    _rule(
+        "platform-differs",
+        in_each_image(_other_platform),
         told=in_words(lambda image: some(build.words for build in image.builds)),
     ),
-    AppleRule(
-        code="platform-unsaid",
-        name="every object declares its platform",
-        what="the linker would treat it as an object of an unknown platform",
-        hint="compile assembly, too, with -target; ld -r takes -platform_version",
-        search=in_each_image(
+    _rule(
+        "platform-unsaid",
+        in_each_image(
             lambda _, image: (
                 f"{image.unmarked} of {counted(image.objects, 'object')} say nothing" if image.unmarked else ""
             )
         ),
     ),
-    AppleRule(
-        code="not-a-library",
-        name="libraries only",
-        what="an app cannot link this",
-        hint="link with -dynamiclib, or join objects with libtool -static",
-        search=in_each_image(lambda _, image: "" if image.kind in LINKABLE else f"it is of the kind: {image.kind}"),
+    _rule(
+        "not-a-library",
+        in_each_image(lambda _, image: "" if image.kind in LINKABLE else f"it is of the kind: {image.kind}"),
     ),
-    AppleRule(
-        code="exports-others",
-        name="public API only",
-        what="a second abseil or protobuf in the app would clash with these names",
-        hint="link with -exported_symbols_list; for a static framework prelink with it: ld -r -exported_symbols_list",
-        search=in_each_image(_other_exports),
+    _rule(
+        "exports-others",
+        in_each_image(_other_exports),
         told=in_words(lambda image: some(name for name in image.exported if name not in LINKERS)),
     ),
-    AppleRule(
-        code="api-not-exported",
-        name=f"{ENTRY} is exported",
-        what="no function of ONNX Runtime could be called",
-        hint="export the symbols of upstream's own list",
-        search=in_each_image(
+    _rule(
+        "api-not-exported",
+        in_each_image(
             lambda _, image: "" if ENTRY in image.exported else f"it exports {some(image.exported) or 'nothing'}"
         ),
     ),
-    AppleRule(
-        code="bitcode-embedded",
-        name="no bitcode",
-        what="App Store Connect would refuse the app: ITMS-90482, the executable contains bitcode",
-        hint="compile without -fembed-bitcode and -flto objects, or strip it: xcrun bitcode_strip -r",
-        search=in_each_image(
-            lambda _, image: "it has __LLVM,__bitcode, or objects of bitcode" if image.bitcode else ""
-        ),
+    _rule(
+        "bitcode-embedded",
+        in_each_image(lambda _, image: "it has __LLVM,__bitcode, or objects of bitcode" if image.bitcode else ""),
     ),
-    AppleRule(
-        code="install-name-wrong",
-        name="install name",
-        what="dyld would not find it: Library not loaded",
-        hint="link with -Wl,-install_name, or change it with install_name_tool -id and sign again",
-        search=in_each_image(_other_install_name),
-        told=in_words(lambda image: image.install_name),
-    ),
-    AppleRule(
-        code="needed-not-system",
-        name="needs libraries of the system only",
-        what="dyld would not find these on users' devices: Library not loaded",
-        hint="link them statically, or ship them as frameworks with this one",
-        search=_foreign_needs,
-        told=in_words(lambda image: some(need.name for need in image.needed)),
-    ),
-    AppleRule(
-        code="debug-information-inside",
-        name="debug information apart",
-        what="every app would carry the debug information",
-        hint="make a dSYM with dsymutil, then strip -S",
-        search=in_each_image(lambda _, image: "it has __DWARF sections" if image.debug else ""),
-    ),
-    AppleRule(
-        code="uuid-missing",
-        name="UUID",
-        what="crash reports could not be resolved, and Xcode would not find the dSYM",
-        hint="do not link with -no_uuid",
-        search=in_each_image(
+    _rule("install-name-wrong", in_each_image(_other_install_name), told=in_words(lambda image: image.install_name)),
+    _rule("needed-not-system", _foreign_needs, told=in_words(lambda image: some(need.name for need in image.needed))),
+    _rule("debug-information-inside", in_each_image(lambda _, image: "it has __DWARF sections" if image.debug else "")),
+    _rule(
+        "uuid-missing",
+        in_each_image(
             lambda _, image: "there is no LC_UUID" if image.kind is MachKind.LIBRARY and not image.uuid else ""
         ),
         told=in_words(lambda image: image.uuid),
     ),
-    AppleRule(
-        code="built-for-newer-system",
-        name="oldest system",
-        what="it does not run on the declared minimum system version",
-        hint="build it with the deployment target of the buildspec, or raise that",
-        search=_newer_than_promised,
+    _rule(
+        "built-for-newer-system",
+        _newer_than_promised,
         told=in_words(lambda image: some(build.minimum_os for build in image.builds)),
         doubt=lambda _facts, promise: "" if promise.minimum_os else "none was promised",
     ),
-    AppleRule(
-        code="slice-over-budget",
-        name=BUDGET_GATE,
-        what="the slice is larger than its budget",
-        hint="`invoke size` shows its largest parts",
-        search=_over_budget,
+    _rule(
+        "slice-over-budget",
+        _over_budget,
+        told=_sizes,
         doubt=lambda xcframework, promise: (
             "" if promise.budgets else ": ".join(filter(None, ("there is no budget", _sizes(xcframework))))
         ),
-        told=_sizes,
     ),
 )
 
@@ -382,71 +340,23 @@ def _no_checksum(xcframework: XcframeworkFacts, promise: ApplePromise) -> str:
 
 
 PACKAGE_RULES: Final = (
-    WholeRule(
-        code="xcframework-keys-wrong",
-        name="keys of the xcframework",
-        what="Xcode would not recognize it as an xcframework",
-        hint='write CFBundlePackageType "XFWK" and XCFrameworkFormatVersion "1.0"',
-        search=_wrong_keys,
-        told=lambda it: f"{len(it.plist or ()):,} keys",
+    _whole_rule("xcframework-keys-wrong", _wrong_keys, told=lambda it: f"{len(it.plist or ()):,} keys"),
+    _whole_rule("slice-entry-wrong", in_each_slice(_wrong_entry)),
+    _whole_rule("slice-missing", _missing_slices, told=lambda it: ", ".join(each.identifier for each in it.slices)),
+    _whole_rule("slices-clash", _clashes),
+    _whole_rule(
+        "slice-unlisted",
+        lambda xcframework, _: ((name, "no entry of AvailableLibraries names it") for name in xcframework.unlisted),
     ),
-    WholeRule(
-        code="slice-entry-wrong",
-        name="entries of the xcframework",
-        what="Xcode could not match this slice to a platform",
-        hint="write platform, variant and architectures as Apple names them: ios, simulator, arm64",
-        search=in_each_slice(_wrong_entry),
-    ),
-    WholeRule(
-        code="slice-missing",
-        name="all slices",
-        what="Xcode would report: no library for this platform was found",
-        hint="build all ios and macos targets of the buildspec before the xcframework",
-        search=_missing_slices,
-        told=lambda it: ", ".join(each.identifier for each in it.slices),
-    ),
-    WholeRule(
-        code="slices-clash",
-        name="one slice for each system",
-        what="xcodebuild would report: both represent two equivalent library definitions",
-        hint="join the architectures of one platform and variant into one slice with lipo",
-        search=_clashes,
-    ),
-    WholeRule(
-        code="slice-unlisted",
-        name="only folders of slices",
-        what="Xcode does not see this folder, and everyone downloads it",
-        hint="name it in AvailableLibraries, or remove it",
-        search=lambda xcframework, _: (
-            (name, "no entry of AvailableLibraries names it") for name in xcframework.unlisted
-        ),
-    ),
-    AppleRule(
-        code="link-broken",
-        name="links lead somewhere",
-        what="codesign would refuse it: a link leads nowhere, or outside",
-        hint="links stay inside their framework and are relative",
-        search=lambda xcframework, _: (
+    _rule(
+        "link-broken",
+        lambda xcframework, _: (
             (link.path, f"it leads to {link.target[:200]}") for link in xcframework.links if not link.leads
         ),
         told=lambda it: f"{len(it.links):,} links",
     ),
-    AppleRule(
-        code="finder-files",
-        name="nothing of Finder's",
-        what="a signature does not cover these files, so that codesign refuses the bundle",
-        hint="pack with zip -yX, or ditto --norsrc",
-        search=lambda xcframework, _: ((name, "macOS metadata files") for name in xcframework.doubles),
-    ),
-    AppleRule(
-        code="swift-checksum-differs",
-        name="checksum of Package.swift",
-        what="Swift Package Manager would report: the checksum of the downloaded artifact does not match",
-        hint="write the archive's SHA-256 into Package.swift, as `swift package compute-checksum` prints it",
-        search=_other_checksum,
-        doubt=_no_checksum,
-        told=lambda it: f"SHA-256 {it.digest}",
-    ),
+    _rule("finder-files", lambda xcframework, _: ((name, "macOS metadata files") for name in xcframework.doubles)),
+    _rule("swift-checksum-differs", _other_checksum, told=lambda it: f"SHA-256 {it.digest}", doubt=_no_checksum),
 )
 
 
@@ -525,82 +435,32 @@ def _nested(_each: SliceFacts, framework: FrameworkFacts) -> str:
 
 
 LAYOUT_RULES: Final = (
-    AppleRule(
-        code="binary-missing",
-        name="every slice has its binary",
-        what="Xcode would report a missing file when it links the app",
-        hint="make the xcframework again; in a zip, keep symbolic links (zip -y)",
-        search=in_each_slice(lambda each: f"there is no {each.binary_path}" if each.binary is None else ""),
+    _rule(
+        "binary-missing", in_each_slice(lambda each: f"there is no {each.binary_path}" if each.binary is None else "")
     ),
-    FrameworkRule(
-        code="headers-missing",
-        name="headers",
-        what="it cannot be included or imported",
-        hint="put the public headers into Headers",
-        search=in_each_framework(lambda _, framework: "" if framework.headers else "it has no Headers"),
+    _framework_rule(
+        "headers-missing", in_each_framework(lambda _, framework: "" if framework.headers else "it has no Headers")
     ),
-    FrameworkRule(
-        code="module-map-missing",
-        name="module map",
-        what="Swift would report: no such module",
-        hint="write Modules/module.modulemap with `framework module <name>`",
-        search=in_each_framework(_no_module_map),
-    ),
-    FrameworkRule(
-        code="module-header-missing",
-        name="headers of the module map",
-        what="Swift could not build the module: header not found",
-        hint="name the headers that are in Headers",
-        search=in_each_framework(_unknown_headers),
-    ),
-    FrameworkRule(
-        code="privacy-manifest-missing",
-        name="privacy manifest",
-        what="App Store Connect would refuse the app: ITMS-91053, missing API declaration",
-        hint=f"put a {PRIVACY} with the reasons into the framework",
-        search=in_each_framework(_no_privacy_manifest),
-    ),
-    FrameworkRule(
-        code="privacy-reason-missing",
-        name="reasons of the privacy manifest",
-        what="App Store Connect would refuse the app: ITMS-91053, missing API declaration",
-        hint=f"add the category with an approved reason to {ACCESSED}",
-        search=in_each_framework(_no_reasons),
-    ),
-    FrameworkRule(
-        code="framework-not-versioned",
-        name="frameworks of Macs have versions",
-        what="App Store Connect would call the framework malformed, and codesign its format ambiguous",
-        hint="keep symbolic links when packing: zip -y, ditto; npm and some archives drop them",
-        search=_without_versions,
-    ),
-    FrameworkRule(
-        code="framework-versioned",
-        name="frameworks of phones have none",
-        what="a phone's framework is flat, codesign and Xcode refuse another layout",
-        hint="put the binary and Info.plist into the framework's own folder",
-        search=in_each_framework(
+    _framework_rule("module-map-missing", in_each_framework(_no_module_map)),
+    _framework_rule("module-header-missing", in_each_framework(_unknown_headers)),
+    _framework_rule("privacy-manifest-missing", in_each_framework(_no_privacy_manifest)),
+    _framework_rule("privacy-reason-missing", in_each_framework(_no_reasons)),
+    _framework_rule("framework-not-versioned", _without_versions),
+    _framework_rule(
+        "framework-versioned",
+        in_each_framework(
             lambda each, framework: "" if each.on_mac or "Versions" not in framework.entries else "it has Versions"
         ),
     ),
-    FrameworkRule(
-        code="other-binaries",
-        name="one binary in each framework",
-        what="App Store Connect would refuse the app: ITMS-90171, the binary file is not permitted",
-        hint="ship the library in a separate framework, or not at all",
-        search=in_each_framework(
+    _framework_rule(
+        "other-binaries",
+        in_each_framework(
             lambda _, framework: (
                 f"besides the binary there is {some(framework.other_binaries)}" if framework.other_binaries else ""
             )
         ),
     ),
-    FrameworkRule(
-        code="bundle-nested",
-        name="nothing nested",
-        what="App Store Connect would refuse the app: ITMS-90206, it contains a disallowed file",
-        hint="embed such frameworks in the app itself",
-        search=in_each_framework(_nested),
-    ),
+    _framework_rule("bundle-nested", in_each_framework(_nested)),
 )
 
 
@@ -699,72 +559,24 @@ def _value(framework: FrameworkFacts | None, key: str) -> str:
 
 
 PLIST_RULES: Final = (
-    FrameworkRule(
-        code="framework-plist-missing",
-        name="Info.plist of each framework",
-        what="Xcode would not embed a framework without it",
-        hint="write one into the binary's folder; for Macs, into Resources",
-        search=in_each_framework(
+    _framework_rule(
+        "framework-plist-missing",
+        in_each_framework(
             lambda _, framework: "" if framework.plist is not None else f"there is no {framework.plist_path}"
         ),
     ),
-    FrameworkRule(
-        code="plist-key-missing",
-        name="keys of Info.plist",
-        what="App Store Connect would refuse the app",
-        hint="write the key into the framework's Info.plist",
-        search=in_each_framework(_missing_keys),
-    ),
-    FrameworkRule(
-        code="bundle-version-invalid",
-        name="versions of Info.plist",
-        what="App Store Connect would refuse the app: ITMS-90060, not a list of at most three non-negative integers",
-        hint="write 1.21.0 without a suffix",
-        search=in_each_framework(_bad_versions),
-    ),
-    FrameworkRule(
-        code="bundle-identifier-invalid",
-        name="identifier of Info.plist",
-        what="App Store Connect would refuse the app for the characters in this identifier",
-        hint="letters, digits, hyphens and dots are allowed",
-        search=in_each_framework(_bad_identifier),
-    ),
-    FrameworkRule(
-        code="executable-differs",
-        name="CFBundleExecutable is the binary",
-        what="Xcode and codesign would not find the framework's binary",
-        hint="framework, binary and CFBundleExecutable have one name",
-        search=in_each_framework(_other_executable),
-    ),
-    FrameworkRule(
-        code="minimum-os-missing",
-        name="minimum system version in Info.plist",
-        what="App Store Connect would refuse the app: ITMS-90360, a value for the key MinimumOSVersion is required",
-        hint="write MinimumOSVersion (a Mac's is LSMinimumSystemVersion) with the version of the load command",
-        search=in_each_framework(_no_minimum),
-    ),
-    FrameworkRule(
-        code="minimum-os-differs",
-        name="minimum system version as in the load command",
-        what="App Store Connect would refuse the app: ITMS-90208, it does not support the minimum OS of its Info.plist",
-        hint="write the version that `vtool -show-build` prints into Info.plist",
-        search=in_each_image(_other_minimum),
-    ),
-    FrameworkRule(
-        code="supported-platforms-wrong",
-        name="CFBundleSupportedPlatforms",
-        what="App Store Connect would refuse the app: ITMS-90542, invalid CFBundleSupportedPlatforms value",
-        hint="iPhoneOS for devices, iPhoneSimulator for simulators, MacOSX for Macs and Catalyst: one in each slice",
-        search=_bad_platforms,
-    ),
-    AppleRule(
-        code="version-differs",
-        name="version of ONNX Runtime",
-        what="the framework declares another version",
-        hint="make the package again from the plan",
-        search=_other_version,
-        doubt=lambda _facts, promise: "" if promise.version else "none was promised",
+    _framework_rule("plist-key-missing", in_each_framework(_missing_keys)),
+    _framework_rule("bundle-version-invalid", in_each_framework(_bad_versions)),
+    _framework_rule("bundle-identifier-invalid", in_each_framework(_bad_identifier)),
+    _framework_rule("executable-differs", in_each_framework(_other_executable)),
+    _framework_rule("minimum-os-missing", in_each_framework(_no_minimum)),
+    _framework_rule("minimum-os-differs", in_each_image(_other_minimum)),
+    _framework_rule("supported-platforms-wrong", _bad_platforms),
+    _rule(
+        "version-differs",
+        _other_version,
         told=lambda it: it.version,
+        doubt=lambda _facts, promise: "" if promise.version else "none was promised",
     ),
 )
 
@@ -786,78 +598,24 @@ def _no_sdk(image: MachImage) -> str:
 
 
 LOADING_RULES: Final = (
-    AppleRule(
-        code="linkedit-disordered",
-        name="order of __LINKEDIT",
-        what="codesign could not sign it: file not in an order that can be processed",
-        hint="link it again; what changes a library afterwards must keep all parts in their places",
-        search=in_each_loaded(loading.disordered_linkedit),
-    ),
-    AppleRule(
-        code="linkedit-misaligned",
-        name="alignment of __LINKEDIT",
-        what="dyld would refuse to load it: mis-aligned LINKEDIT content",
-        hint="link it again; what changes a library afterwards must pad each part",
-        search=in_each_loaded(loading.misaligned_linkedit),
-    ),
-    AppleRule(
-        code="symbols-disordered",
-        name="order of the symbol table",
-        what="dyld would refuse to load it, and codesign to sign it: symbols out of place",
-        hint="local symbols come first, then defined ones, then undefined ones, as LC_DYSYMTAB counts them",
-        search=in_each_loaded(loading.disordered_symbols),
-    ),
-    AppleRule(
-        code="fixups-mixed",
-        name="one encoding of fixups",
-        what="dyld would refuse to load it: malformed, it contains several kinds of fixups",
-        hint="link it again with one linker",
-        search=in_each_loaded(loading.mixed_fixups),
-    ),
-    AppleRule(
-        code="segment-rights-wrong",
-        name="rights of segments",
-        what="dyld would refuse to load it: the segment's permissions are not what they must be",
-        hint="link it again; code is r-x, data is rw-, __LINKEDIT is r--",
-        search=in_each_loaded(loading.wrong_rights),
-    ),
-    AppleRule(
-        code="segment-misplaced",
-        name="places of segments",
-        what="dyld would refuse to load it, or the system to map it",
-        hint="link it again; segments lie in one order in the file and in memory, and start on pages",
-        search=in_each_loaded(loading.misplaced_segments),
-    ),
-    AppleRule(
-        code="needed-twice",
-        name="needs each library once",
-        what="dyld would refuse to load it: duplicate linked dylib",
-        hint="name each library once when linking",
-        search=in_each_loaded(loading.needed_twice),
-    ),
-    AppleRule(
-        code="encryption-info-missing",
-        name="encryption of code for devices",
-        what="App Store Connect would refuse the app: ITMS-90125, the encryption info is either missing or invalid",
-        hint="link with Apple's linker, or with zig 0.17 or newer",
-        search=in_each_loaded(loading.not_encryptable),
-    ),
-    AppleRule(
-        code="sdk-unsaid",
-        name="SDK of the load command",
-        what="App Store Connect could refuse the app: ITMS-90512, invalid SDK value, or ITMS-90725, SDK version issue",
-        hint="link with -platform_version, whose last word is the SDK's version; an SDK that is no beta",
-        search=in_each_loaded(_no_sdk),
+    _rule("linkedit-disordered", in_each_loaded(loading.disordered_linkedit)),
+    _rule("linkedit-misaligned", in_each_loaded(loading.misaligned_linkedit)),
+    _rule("symbols-disordered", in_each_loaded(loading.disordered_symbols)),
+    _rule("fixups-mixed", in_each_loaded(loading.mixed_fixups)),
+    _rule("segment-rights-wrong", in_each_loaded(loading.wrong_rights)),
+    _rule("segment-misplaced", in_each_loaded(loading.misplaced_segments)),
+    _rule("needed-twice", in_each_loaded(loading.needed_twice)),
+    _rule("encryption-info-missing", in_each_loaded(loading.not_encryptable)),
+    _rule(
+        "sdk-unsaid",
+        in_each_loaded(_no_sdk),
         told=in_words(lambda image: some(dict.fromkeys(build.sdk for build in image.builds))),
     ),
-    AppleRule(
-        code="import-unknown",
-        name="imports of the system",
-        what="dyld would report: symbol not found",
-        hint="find what refers to it: `invoke inspect` lists the undefined symbols",
-        search=_unknown_imports,
-        doubt=lambda _facts, promise: "" if promise.system_symbols else "the system's symbols are not known",
+    _rule(
+        "import-unknown",
+        _unknown_imports,
         told=in_words(lambda image: f"{len(image.undefined):,}" if loading.is_loaded(image) else ""),
+        doubt=lambda _facts, promise: "" if promise.system_symbols else "the system's symbols are not known",
     ),
 )
 

@@ -16,15 +16,8 @@ from onnx import helper, numpy_helper
 from onnx_samples import model_of, value, write
 from ortrim.base.console import Console
 from ortrim.bench import comparison as comparison_module
+from ortrim.bench import engine_processes
 from ortrim.bench.comparison import Compared, compare_engines
-from ortrim.bench.engine_processes import (
-    CannotRun,
-    Driver,
-    EngineConversion,
-    EngineEnvironment,
-    EngineJob,
-    EngineRun,
-)
 from ortrim.bench.engines import Engine, EngineComparison
 from ortrim.buildspec.buildspec import RuntimeSpec
 from ortrim.models.full_runtime import full_runtime
@@ -51,12 +44,12 @@ ODD: Final[Mapping[str, tuple[str, str, str]]] = {
 """What an engine does while it loads a model, at which stage that is, and the reason that is shown."""
 
 
-def odd_place(folder: Path, load: str, run: str = "return feeds") -> EngineEnvironment:
+def odd_place(folder: Path, load: str, run: str = "return feeds") -> engine_processes.EngineEnvironment:
     indented = load.replace("\n", "\n    ")
     loads = f"def load(request):\n    {indented}\n    def run(feeds):\n        {run}\n    return run\n"
     text = f"def version():\n    return '1'\n\n{loads}"
     (folder / "engine_odd.py").write_text(text)
-    return EngineEnvironment(
+    return engine_processes.EngineEnvironment(
         engine=Engine(name="odd", title="odd", use=""),
         words=(sys.executable,),
         environment={"PYTHONPATH": str(folder), "PATH": "/usr/bin:/bin"},
@@ -65,10 +58,10 @@ def odd_place(folder: Path, load: str, run: str = "return feeds") -> EngineEnvir
     )
 
 
-def odd_job(folder: Path) -> EngineJob:
+def odd_job(folder: Path) -> engine_processes.EngineJob:
     np.save(folder / "input_000.npy", np.arange(3, dtype=np.int32))
     inputs = (TensorInfo(name="x", shape=(3,), element_type="int32"),)
-    return EngineJob(
+    return engine_processes.EngineJob(
         case="one",
         model=folder / "m",
         files=(folder / "input_000.npy",),
@@ -81,24 +74,26 @@ def odd_job(folder: Path) -> EngineJob:
 def test_an_engine_may_do_what_it_likes(tmp_path: Path, name: str) -> None:
     """It is told by its stage and its last words."""
     load, stage, words = ODD[name]
-    found = Driver(folder=tmp_path / "w", repetition=REPETITION).run(odd_place(tmp_path, load), odd_job(tmp_path))
-    assert isinstance(found, CannotRun)
+    found = engine_processes.Driver(folder=tmp_path / "w", repetition=REPETITION).run(
+        odd_place(tmp_path, load), odd_job(tmp_path)
+    )
+    assert isinstance(found, engine_processes.CannotRun)
     assert found.stage == stage
     assert words in found.reason
 
 
 def test_an_engine_that_hangs_is_stopped(tmp_path: Path) -> None:
-    driver = Driver(folder=tmp_path / "w", repetition=Repetition(timeout_seconds=2.0))
+    driver = engine_processes.Driver(folder=tmp_path / "w", repetition=Repetition(timeout_seconds=2.0))
     found = driver.run(odd_place(tmp_path, "pass", "import time\n        time.sleep(600)"), odd_job(tmp_path))
-    assert isinstance(found, CannotRun)  # at whatever stage a busy machine was by then
+    assert isinstance(found, engine_processes.CannotRun)  # at whatever stage a busy machine was by then
     assert found.reason == "it did not end within 2 seconds and was stopped"
 
 
 def test_an_engine_that_is_not_there_is_reported(tmp_path: Path) -> None:
     place = odd_place(tmp_path, "pass")
     (tmp_path / "engine_odd.py").write_text("import no_such_engine")
-    found = Driver(folder=tmp_path / "w").run(place, odd_job(tmp_path))
-    assert isinstance(found, CannotRun)
+    found = engine_processes.Driver(folder=tmp_path / "w").run(place, odd_job(tmp_path))
+    assert isinstance(found, engine_processes.CannotRun)
     assert (found.stage, "no_such_engine" in found.reason) == ("import", True)
 
 
@@ -119,18 +114,18 @@ def test_a_converter_may_write_over_its_model(tmp_path: Path) -> None:
     for name, text in (("m", "original"), ("weights", "w")):
         (tmp_path / "models" / name).write_text(text)
     job = replace(odd_job(tmp_path), model=tmp_path / "models" / "m")
-    found = Driver(folder=tmp_path / "w").convert(place, job)
-    assert isinstance(found, EngineConversion), found
+    found = engine_processes.Driver(folder=tmp_path / "w").convert(place, job)
+    assert isinstance(found, engine_processes.EngineConversion), found
     assert (tmp_path / "models" / "m").read_text() == "original"
     assert [path.name for path in (tmp_path / "w" / "odd" / "converted").iterdir()] == ["made"]
 
 
 def test_what_an_engine_prints_is_not_its_answer(tmp_path: Path) -> None:
     """And integers that it knows no wider type for are those of the model."""
-    found = Driver(folder=tmp_path / "w", repetition=REPETITION).run(
+    found = engine_processes.Driver(folder=tmp_path / "w", repetition=REPETITION).run(
         odd_place(tmp_path, "print('{}')"), odd_job(tmp_path)
     )
-    assert isinstance(found, EngineRun)
+    assert isinstance(found, engine_processes.EngineRun)
     assert (found.outputs[0].element_type, found.outputs[0].shape, len(found.samples_ms)) == ("int64", (3,), 20)
     assert found.libraries == ()
 

@@ -19,15 +19,7 @@ from onnx_samples import branching, model_of, relu, value, weighted, write
 from ortrim.analysis.lint.rules import BY_CODE, RULES
 from ortrim.analysis.lint.run import LintRequest, lint_models
 from ortrim.base.console import Console
-from ortrim.buildspec.step_specs import (
-    FixDimensions,
-    NameDimensions,
-    Quantize,
-    Rename,
-    ShareConstants,
-    StepChoices,
-    Strip,
-)
+from ortrim.buildspec import step_specs
 from ortrim.cli.options import request_from
 from ortrim.models.full_runtime import full_runtime
 from ortrim.steps.step import Workplace
@@ -191,13 +183,13 @@ class Tried:
 
     model: Callable[[], Model]
     changes: tuple[Change, ...] = ()
-    steps: tuple[StepChoices, ...] = ()
+    steps: tuple[step_specs.StepChoices, ...] = ()
     run: bool = False
     more: dict[str, Any] = field(default_factory=dict)
     leaves: frozenset[str] = frozenset()
 
 
-def stepped(choices: StepChoices, model: Model, folder: Path) -> Model:
+def stepped(choices: step_specs.StepChoices, model: Model, folder: Path) -> Model:
     runtime = full_runtime(onnxruntime.__version__, None)
     place = Workplace(runtime=runtime, folder=folder, base=folder, where="m", cases={})
     return take_step(model, choices, place).model
@@ -214,10 +206,10 @@ def at_opset_22(model: Model, _: Path) -> Model:
     return version_converter.convert_version(model, 22)
 
 
-SIZES: Final = FixDimensions(use="fix-dimensions", sizes={"n": 3})
-FIVE: Final = FixDimensions(use="fix-dimensions", sizes={"n": 2, "m": 10})
-PAIRS: Final = NameDimensions(use="name-dimensions", names={"aa": "n", "bb": "n", "cc": "m", "dd": "m"})
-BATCH: Final = NameDimensions(use="name-dimensions", names={"x:0": "batch"})
+SIZES: Final = step_specs.FixDimensions(use="fix-dimensions", sizes={"n": 3})
+FIVE: Final = step_specs.FixDimensions(use="fix-dimensions", sizes={"n": 2, "m": 10})
+PAIRS: Final = step_specs.NameDimensions(use="name-dimensions", names={"aa": "n", "bb": "n", "cc": "m", "dd": "m"})
+BATCH: Final = step_specs.NameDimensions(use="name-dimensions", names={"x:0": "batch"})
 TRIED: Final[dict[str, tuple[Tried, ...]]] = {
     "crashes-runtime": (Tried(model=dividing, changes=(by(relu),), run=True),),
     "dynamic-size-baked-in": (
@@ -241,7 +233,7 @@ TRIED: Final[dict[str, tuple[Tried, ...]]] = {
         Tried(
             model=lambda: called("input.1", "y"),
             changes=(by(relu),),
-            steps=(Rename(use="rename", inputs={"input.1": "image"}),),
+            steps=(step_specs.Rename(use="rename", inputs={"input.1": "image"}),),
         ),
     ),
     "unnamed-dimension": (
@@ -289,9 +281,9 @@ TRIED: Final[dict[str, tuple[Tried, ...]]] = {
     "random-output": (Tried(model=lambda: random(given=False), changes=(by(lambda: random(given=True)),)),),
     "device-locale": (Tried(model=lambda: normalizer("de_DE.UTF-8"), changes=(by(lambda: normalizer("C")),)),),
     "training-mode": (Tried(model=lambda: dropout(training=True), changes=(by(lambda: dropout(training=False)),)),),
-    "dominant-weight": (Tried(model=large, steps=(Quantize(use="quantize"),)),),
-    "duplicate-weights": (Tried(model=equal, steps=(ShareConstants(use="share-constants"),)),),
-    "source-path": (Tried(model=documented, steps=(Strip(use="strip", node_names=True),)),),
+    "dominant-weight": (Tried(model=large, steps=(step_specs.Quantize(use="quantize"),)),),
+    "duplicate-weights": (Tried(model=equal, steps=(step_specs.ShareConstants(use="share-constants"),)),),
+    "source-path": (Tried(model=documented, steps=(step_specs.Strip(use="strip", node_names=True),)),),
 }
 UNTRIED: Final = {
     "does-not-load": "asks for the cause",

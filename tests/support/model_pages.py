@@ -4,16 +4,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
+from ortrim.analysis import page
 from ortrim.analysis.cost.memory import LiveTensor, ModelCost, NodeCost, Peak, by_operator
 from ortrim.analysis.lint.rules import LintFinding, ModelFindings
-from ortrim.analysis.page import (
-    COMMON,
-    MODEL,
-    OWN,
-    RUNTIME,
-    ModelSubject,
-    SizeShare,
-)
 from ortrim.models.graph_facts import GraphFacts, NodeFacts, WeightFacts
 from ortrim.models.models import ModelFacts, OrtModel, TensorInfo
 from ortrim.parity.measurements import OutputParity, Verdict
@@ -88,8 +81,8 @@ LINT: Final = ModelFindings(
     ),
     not_checked=("some sizes",),
 )
-SHARE: Final = SizeShare(
-    parts={OWN: 100_000, COMMON: 80_000, RUNTIME: 900_000, MODEL: 2_230_000},
+SHARE: Final = page.SizeShare(
+    parts={page.OWN: 100_000, page.COMMON: 80_000, page.RUNTIME: 900_000, page.MODEL: 2_230_000},
     kernels=(("Conv", 80_000, ("wake",)), ("Gemm", 100_000, ())),
 )
 
@@ -118,8 +111,8 @@ def steps() -> PreparationReport:
     )  # fmt: skip
 
 
-def sample_subject(**changes: Any) -> ModelSubject:
-    whole = ModelSubject(
+def sample_subject(**changes: Any) -> page.ModelSubject:
+    whole = page.ModelSubject(
         name=MODEL_NAME,
         product="demo",
         target="linux-x64",
@@ -135,7 +128,7 @@ def sample_subject(**changes: Any) -> ModelSubject:
     return replace(whole, **changes)
 
 
-def hostile_subject() -> ModelSubject:
+def hostile_subject() -> page.ModelSubject:
     """Return a model in which everything that has a name has one that tries to be markup and to steer a terminal."""
     tensor = TensorInfo(name=SCRIPT, element_type=SCRIPT, shape=(SCRIPT, None))
     facts = replace(GRAPH.model, inputs=(tensor,), outputs=(tensor,), opsets=((SCRIPT, 1),))

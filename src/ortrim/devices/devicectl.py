@@ -22,19 +22,9 @@ from ortrim.base.command import Completed
 from ortrim.base.files import storage_errors
 from ortrim.base.json import read_json
 from ortrim.base.tools import Cause, Program, diagnose, find_xcrun
-from ortrim.devices import kinds
+from ortrim.devices import harness, kinds
 from ortrim.devices.device import Device, Outcome, not_startable, outcome
 from ortrim.devices.facts import Thermal
-from ortrim.devices.harness import (
-    FILES,
-    NATIVE,
-    REQUESTED_OUTPUTS,
-    HarnessContent,
-    PhoneApp,
-    content_of,
-    portable,
-    report_in,
-)
 from ortrim.devices.remote import LINKED, Payload, copy_files, make_payload, text_of
 from ortrim.errors import Diagnostic, ToolError, UsageError, VerifyError
 from ortrim.parity.measurements import HostFacts
@@ -287,42 +277,44 @@ def read_end(
     if request.outputs and (folder / OUTPUTS).is_dir() and not (folder / OUTPUTS).is_symlink():
         copy_files(folder / OUTPUTS, request.outputs)
     code = end.code if end is not None else -int(signalled[1]) if signalled else 0
-    return Completed(argv=(), returncode=code, stdout=report_in(folder, request), stderr=text_of(folder / STDERR)), end
+    return Completed(
+        argv=(), returncode=code, stdout=harness.report_in(folder, request), stderr=text_of(folder / STDERR)
+    ), end
 
 
 ARCHIVE: Final = "libortrim.a"
 
 
-def phone_content(requests: Sequence[RunRequest]) -> HarnessContent:
+def phone_content(requests: Sequence[RunRequest]) -> harness.HarnessContent:
     """Return what the app has to carry for these requests, in their order.
 
     The same requests on the same files give the same bytes. The runner is compiled into the app, whose library is one
     of its frameworks, or a part of it when it is static.
     """
-    payload_of = cache(lambda request: make_payload(request, FILES, REQUESTED_OUTPUTS))
+    payload_of = cache(lambda request: make_payload(request, harness.FILES, harness.REQUESTED_OUTPUTS))
     libraries: dict[str, Path] = {}
     files: dict[str, Path] = {}
     runs = []
     for request in requests:
-        payload: Payload = payload_of(portable(request))
+        payload: Payload = payload_of(harness.portable(request))
         there = payload.request
         is_static = request.library.suffix == Path(LINKED).suffix
         # By its digest for one that is opened.
         name = ARCHIVE if is_static else f"libortrim_{there.library.parent.name}.dylib"
         libraries[name] = request.library
-        unread = {payload.executable, there.library.relative_to(FILES).as_posix()}
+        unread = {payload.executable, there.library.relative_to(harness.FILES).as_posix()}
         files.update((path, file) for path, file in payload.files.items() if path not in unread)
         if not is_static:
-            there = dataclasses.replace(there, library=Path(NATIVE) / name)
+            there = dataclasses.replace(there, library=Path(harness.NATIVE) / name)
         runs.append(there)
-    return content_of(requests, runs, libraries=libraries, files=files)
+    return harness.content_of(requests, runs, libraries=libraries, files=files)
 
 
 START_SECONDS: Final = 30.0
 """For starting the app, besides the run itself."""
 NONCE_BYTES: Final = 8
 
-MakeApp = Callable[[HarnessContent], PhoneApp]
+MakeApp = Callable[[harness.HarnessContent], harness.PhoneApp]
 """Makes the app that carries what it is given, or raises a `Diagnostic` that says how to make it."""
 
 
@@ -334,7 +326,7 @@ class PhoneDevice(Device):
         self._xcrun = xcrun
         self._phone = phone
         self._make_app = make_app
-        self._app: PhoneApp | None = None
+        self._app: harness.PhoneApp | None = None
         self._ends: list[RunEnd] = []
 
     def run_all(self, requests: Iterable[RunRequest]) -> Iterator[Outcome]:
@@ -366,7 +358,7 @@ class PhoneDevice(Device):
             time_meaningful=self.time_meaningful,
         )
 
-    def _run(self, app: PhoneApp, number: int, request: RunRequest) -> RunnerOutput:
+    def _run(self, app: harness.PhoneApp, number: int, request: RunRequest) -> RunnerOutput:
         nonce = secrets.token_hex(NONCE_BYTES)
         environment = json.dumps({"ORTRIM_RUN": str(number), "ORTRIM_NONCE": nonce})
         # The app ends when devicectl does.

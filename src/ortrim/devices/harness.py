@@ -25,16 +25,8 @@ from ortrim.devices.device import NOT_STARTED, Outcome, not_startable, outcome
 from ortrim.devices.facts import SECTION, adb_host, adb_thermal
 from ortrim.devices.remote import DIGITS, copy_files, digest_of, make_payload, signalled, text_of
 from ortrim.errors import VerifyError
+from ortrim.parity import runner
 from ortrim.parity.measurements import HostFacts
-from ortrim.parity.runner import (
-    RunnerOutput,
-    RunRequest,
-    endless_output,
-    never_ended,
-    place_of,
-    read_output,
-    runner_words,
-)
 
 RUNNER_LIBRARY: Final = "libortrim_runner.so"
 """Of programs, an app may only start what is named as a library and was put there by the installer."""
@@ -76,18 +68,18 @@ MOST_SECONDS: Final = 2100.0
 a farm ends has no results: five minutes stay unused, besides those for installing."""
 
 
-def batch_seconds(requests: Sequence[RunRequest]) -> float:
+def batch_seconds(requests: Sequence[runner.RunRequest]) -> float:
     """Return how long requests may take together on a device, in seconds."""
     longest = sum(START_SECONDS + len(request.cases) * request.repetition.seconds for request in requests)
     return min(MOST_SECONDS, max(LEAST_SECONDS, longest))
 
 
-def portable(request: RunRequest) -> RunRequest:
+def portable(request: runner.RunRequest) -> runner.RunRequest:
     """Return a request without what it says of this machine's folders: where its outputs go here."""
     return dataclasses.replace(request, outputs=Path(REQUESTED_OUTPUTS) if request.outputs else None)
 
 
-def harness_content(requests: Sequence[RunRequest]) -> HarnessContent:
+def harness_content(requests: Sequence[runner.RunRequest]) -> HarnessContent:
     """Return what the app has to carry for these requests, in their order, all of one runner.
 
     The same requests on the same files give the same bytes. Files lie in the app under their digests, so that no name
@@ -118,8 +110,8 @@ def harness_content(requests: Sequence[RunRequest]) -> HarnessContent:
 
 
 def content_of(
-    requests: Sequence[RunRequest],
-    there: Sequence[RunRequest],
+    requests: Sequence[runner.RunRequest],
+    there: Sequence[runner.RunRequest],
     *,
     libraries: Mapping[str, Path],
     files: Mapping[str, Path],
@@ -137,7 +129,7 @@ def content_of(
         "contents": [{"asset": asset, "path": path, "sha256": digest(files[path])} for path, asset in assets.items()],
         "runs": [
             {
-                "words": [*runner_words(each), "--json", f"{RUN}/{REPORT}"],
+                "words": [*runner.runner_words(each), "--json", f"{RUN}/{REPORT}"],
                 "seconds": each.repetition.timeout_seconds,
             }
             for each in there
@@ -238,7 +230,7 @@ EARLY_SECONDS: Final = 1.0
 
 
 def outcomes(
-    requests: Sequence[RunRequest], results: HarnessResults, folder: Path, *, device: str, where: str
+    requests: Sequence[runner.RunRequest], results: HarnessResults, folder: Path, *, device: str, where: str
 ) -> Iterator[Outcome]:
     """Yield what each request ended with, as on any other device; `where` names the device and the run at the farm.
 
@@ -250,7 +242,7 @@ def outcomes(
         what = f"run {number + 1} of {len(requests)} was not carried out"
         return VerifyError("farm-run-missing", what, where=where, why=results.problem or died)
 
-    def ended(number: int, request: RunRequest) -> RunnerOutput:
+    def ended(number: int, request: runner.RunRequest) -> runner.RunnerOutput:
         if number >= len(results.runs):
             raise missing(number)
         place = folder_of_run(folder, number)
@@ -260,9 +252,9 @@ def outcomes(
         match run.how:
             case "timeout":
                 early = run.seconds < request.repetition.timeout_seconds - EARLY_SECONDS
-                raise missing(number) if early else never_ended(request)
+                raise missing(number) if early else runner.never_ended(request)
             case "endless":
-                raise endless_output(place_of(request))
+                raise runner.endless_output(runner.place_of(request))
             case "not-started":
                 raise not_startable(device, run.stderr)
             case "exit" if run.code in NOT_STARTED:  # Java gives to a shell what the system cannot execute
@@ -270,18 +262,18 @@ def outcomes(
             case "exit":
                 report = report_in(place, request) or run.stdout
                 done = Completed(argv=(), returncode=signalled(run.code), stdout=report, stderr=run.stderr)
-                return read_output(done, request)
+                return runner.read_output(done, request)
 
     return (outcome(partial(ended, number), request) for number, request in enumerate(requests))
 
 
-def report_in(folder: Path | None, request: RunRequest) -> str:
+def report_in(folder: Path | None, request: runner.RunRequest) -> str:
     """Return the runner's report in a run's folder; empty when there is none."""
     path = folder / REPORT if folder else None
     if path is None or not path.is_file():
         return ""
     if path.stat().st_size > MOST_PRINTED_BYTES:
-        raise endless_output(place_of(request))
+        raise runner.endless_output(runner.place_of(request))
     return text_of(path)
 
 

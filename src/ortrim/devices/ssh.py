@@ -16,17 +16,8 @@ from ortrim.base.archives import unpack
 from ortrim.base.command import Completed, last_lines, run
 from ortrim.base.files import storage_errors
 from ortrim.base.tools import MOST_PRINTED_BYTES, Cause, Tool, diagnose, install_command, with_plain_words
-from ortrim.devices import kinds
+from ortrim.devices import kinds, remote
 from ortrim.devices.facts import SURVEY, THERMAL_SURVEY, maybe_emulated, read_sections, ssh_host, ssh_thermal
-from ortrim.devices.remote import (
-    CooledDevice,
-    Probes,
-    RemoteMachine,
-    base_folder,
-    other_folder,
-    probed_machine,
-    run_marked,
-)
 from ortrim.errors import Diagnostic, StorageError, ToolError, UsageError, VerifyError
 
 TOOL: Final = Tool(name="ssh", package="openssh-client", version_words=("-V",))
@@ -78,13 +69,13 @@ CAUSES: Final = (
         "No space left on device|Disk quota exceeded",
         "device-full",
         "the machine's disk is full",
-        f"remove files from it, or {other_folder(f'{kinds.SSH}:')}",
+        f"remove files from it, or {remote.other_folder(f'{kinds.SSH}:')}",
     ),
     Cause(
         "Permission denied|Read-only file system|can't create directory|cannot create directory",
         "device-not-permitted",
         "this user may not write there",
-        other_folder(f"{kinds.SSH}:"),
+        remote.other_folder(f"{kinds.SSH}:"),
     ),
 )
 """In a hint, `destination` is where ssh connects to."""
@@ -212,7 +203,7 @@ BASE: Final = "/var/tmp"  # noqa: S108 - our folder below it has a name that nob
 COPY_SECONDS: Final = 1800.0
 EXTRACT: Final = 'mkdir -p "$1" && exec tar -x -m -o -f - -C "$1"'
 """`-m` for boards without a clock, `-o` so that files belong to who unpacks them; BusyBox and toybox know both."""
-PROBES: Final = Probes(
+PROBES: Final = remote.Probes(
     facts=SURVEY,
     read_facts=ssh_host,
     heat=THERMAL_SURVEY,
@@ -287,7 +278,9 @@ class SshTransport:
 
         destination = self._client.destination
         explain = partial(ssh_error, destination=destination)
-        return run_marked(words, start, limit_seconds=seconds, name=f"{kinds.SSH}:{destination}", explain=explain)
+        return remote.run_marked(
+            words, start, limit_seconds=seconds, name=f"{kinds.SSH}:{destination}", explain=explain
+        )
 
 
 def write_archive(archive: Path, files: Mapping[str, Path]) -> None:
@@ -313,10 +306,10 @@ def _unpack_into(archive: Path, destination: Path) -> None:
         shutil.move(path, destination / path.name)
 
 
-class SshDevice(CooledDevice):
+class SshDevice(remote.CooledDevice):
     """A board with the connection that it was opened with."""
 
-    def __init__(self, machine: RemoteMachine, client: SshClient, announce: Callable[[str], None]) -> None:
+    def __init__(self, machine: remote.RemoteMachine, client: SshClient, announce: Callable[[str], None]) -> None:
         super().__init__(machine, announce)
         self.client = client
 
@@ -339,12 +332,12 @@ def open_ssh(
     `base` is the folder below which ours is made, without one that of `base_folder`. Waiting for the board to cool down
     is reported to `announce`.
     """
-    base = base or base_folder(kinds.SSH.name, BASE)
+    base = base or remote.base_folder(kinds.SSH.name, BASE)
     client = SshClient(destination, configuration)
     client.connect()
     try:
         name = f"{kinds.SSH}:{client.destination}"
-        machine = probed_machine(SshTransport(client), PROBES, name=name, base=base, cores=cores)
+        machine = remote.probed_machine(SshTransport(client), PROBES, name=name, base=base, cores=cores)
         return SshDevice(machine, client, announce)
     except BaseException:
         client.close()

@@ -14,20 +14,8 @@ from urllib.parse import quote, urlencode
 
 from pydantic import Field, ValidationError
 
+from ortrim.base import http
 from ortrim.base.console import Console
-from ortrim.base.http import (
-    Answer,
-    Clock,
-    Request,
-    Response,
-    TransportError,
-    UntrustedCertificate,
-    link_to,
-    new_session,
-    opened,
-    same_origin,
-    whole,
-)
 from ortrim.base.json import from_data, from_json
 from ortrim.base.tools import untrusted
 from ortrim.errors import NetworkError
@@ -148,7 +136,7 @@ def sha256_in(digest: str | None) -> str:
     return match[1] if match else ""
 
 
-def parsed(kind: type[T], answer: Answer, where: str, member: str = "") -> T:
+def parsed(kind: type[T], answer: http.Answer, where: str, member: str = "") -> T:
     """Read an answer, or one member of it."""
     try:
         if not member:
@@ -171,7 +159,7 @@ class Bearer:
     def __init__(self, token: Token | None) -> None:
         self._token = token
 
-    def __call__(self, request: Request) -> Request:
+    def __call__(self, request: http.Request) -> http.Request:
         """Add it."""
         if self._token is not None:
             request.headers["Authorization"] = f"Bearer {self._token.reveal()}"
@@ -185,7 +173,7 @@ LONGEST_UNNAMED_SECONDS: Final = 900.0
 WORDS: Final = (b"rate limit", b"abuse detection")
 
 
-def wait_seconds(answer: Answer, earlier: int, local_time: float) -> float | None:
+def wait_seconds(answer: http.Answer, earlier: int, local_time: float) -> float | None:
     """Return how long to wait before asking again; None when the answer has nothing to do with a rate limit.
 
     `earlier` counts the limits met in a row. Times are reckoned from the server's own clock, as its `Date` says it:
@@ -205,7 +193,7 @@ def wait_seconds(answer: Answer, earlier: int, local_time: float) -> float | Non
     return None
 
 
-def retry_after(answer: Answer, local_time: float) -> float | None:
+def retry_after(answer: http.Answer, local_time: float) -> float | None:
     """Return the seconds of `Retry-After`, which may be a number or a date; None when it is absent or neither."""
     text = answer.headers.get("retry-after", "")
     seconds = _number(text)
@@ -275,7 +263,7 @@ MEANINGS: Final = {
 """Reference, what and hint by status; 403 has several meanings."""
 
 
-def message_of(answer: Answer) -> str:
+def message_of(answer: http.Answer) -> str:
     """Return what GitHub says in words, cut to a readable length; empty when it says nothing."""
     try:
         data = json.loads(answer.body)
@@ -285,7 +273,7 @@ def message_of(answer: Answer) -> str:
     return message[:LONGEST_MESSAGE] if isinstance(message, str) else ""
 
 
-def refusal(answer: Answer, where: str, *, has_token: bool) -> NetworkError:
+def refusal(answer: http.Answer, where: str, *, has_token: bool) -> NetworkError:
     """Return the diagnostic for an answer that is neither a success nor a rate limit."""
     status, why = answer.status, message_of(answer)
     if status in {401, 403, 404} and not has_token:
@@ -331,7 +319,7 @@ def unexpected(where: str, why: str) -> NetworkError:
     return NetworkError("github-unexpected-answer", what, where=where, why=why, hint=hint)
 
 
-def _permission_hint(answer: Answer) -> str:
+def _permission_hint(answer: http.Answer) -> str:
     """Return what would help: single sign-on, or the permissions that GitHub names."""
     sign_on = answer.headers.get("x-github-sso", "")
     if "url=" in sign_on:
@@ -354,17 +342,17 @@ class RetryingSession:
         self,
         token: Token | None,
         *,
-        clock: Clock | None = None,
+        clock: http.Clock | None = None,
         announce: Callable[[str], None] = lambda _: None,
         patience_seconds: float = PATIENCE_SECONDS,
     ) -> None:
-        self.clock = clock or Clock()
+        self.clock = clock or http.Clock()
         self.traffic = Traffic()
-        self.http = new_session(Bearer(token), Accept=ACCEPT)
+        self.http = http.new_session(Bearer(token), Accept=ACCEPT)
         self._announce = announce
         self._patience = patience_seconds
 
-    def answered(self, method: str, url: str, headers: Mapping[str, str], data: bytes | None) -> Answer | None:
+    def answered(self, method: str, url: str, headers: Mapping[str, str], data: bytes | None) -> http.Answer | None:
         """Return an answer that is no rate limit; for POST also any failed of the server's, or None for no answer.
 
         POST is repeated only where the server did not do it: no connection came about, or a rate limit was met.
@@ -372,7 +360,7 @@ class RetryingSession:
         where, failures, limits = f"{method} {url.partition('?')[0]}", 0, 0
         while True:
             outcome = self._once(method, url, headers, data)
-            if isinstance(outcome, Answer):
+            if isinstance(outcome, http.Answer):
                 if self.waited_for_limit(outcome, limits, where):
                     limits += 1
                     continue
@@ -397,7 +385,7 @@ class RetryingSession:
         self.clock.sleep(seconds)
         self.traffic.waited_seconds += seconds
 
-    def waited_for_limit(self, answer: Answer, earlier: int, where: str) -> bool:
+    def waited_for_limit(self, answer: http.Answer, earlier: int, where: str) -> bool:
         """Wait if `answer` is a rate limit, and say whether it was one; `earlier` counts those met in a row."""
         seconds = wait_seconds(answer, earlier, self.clock.wall())
         if seconds is None:
@@ -408,23 +396,25 @@ class RetryingSession:
         self.rest(seconds)
         return True
 
-    def _once(self, method: str, url: str, headers: Mapping[str, str], data: bytes | None) -> Answer | TransportError:
+    def _once(
+        self, method: str, url: str, headers: Mapping[str, str], data: bytes | None
+    ) -> http.Answer | http.TransportError:
         self.traffic.requests += 1
         try:
-            with opened(self.http, method, url, headers=headers, data=data) as response:
-                return whole(response, self.clock)
-        except TransportError as failed:
+            with http.opened(self.http, method, url, headers=headers, data=data) as response:
+                return http.whole(response, self.clock)
+        except http.TransportError as failed:
             return failed
 
-    def _pause_or_give_up(self, outcome: Answer | TransportError, failures: int, where: str) -> None:
+    def _pause_or_give_up(self, outcome: http.Answer | http.TransportError, failures: int, where: str) -> None:
         """Rest before the next attempt."""
-        if isinstance(outcome, UntrustedCertificate):
+        if isinstance(outcome, http.UntrustedCertificate):
             raise untrusted(where, str(outcome))
-        if failures == ATTEMPTS or (isinstance(outcome, TransportError) and outcome.permanent):
+        if failures == ATTEMPTS or (isinstance(outcome, http.TransportError) and outcome.permanent):
             raise unreachable(
-                where, str(outcome) if isinstance(outcome, TransportError) else f"it answered {outcome.status}"
+                where, str(outcome) if isinstance(outcome, http.TransportError) else f"it answered {outcome.status}"
             )
-        asked = retry_after(outcome, self.clock.wall()) if isinstance(outcome, Answer) else None
+        asked = retry_after(outcome, self.clock.wall()) if isinstance(outcome, http.Answer) else None
         self.traffic.repeats += 1
         self.rest(min(2.0 ** (failures - 1) if asked is None else asked, LONGEST_PAUSE_SECONDS))
 
@@ -444,9 +434,9 @@ class GitHub:
         self.service, self.repository = site.service, site.repository
         self.token = token
         self.session = session or RetryingSession(token)
-        self._seen: dict[str, Answer] = {}
+        self._seen: dict[str, http.Answer] = {}
 
-    def get(self, path: str, **parameters: str) -> Answer:
+    def get(self, path: str, **parameters: str) -> http.Answer:
         """Return what is at `path` (or at an address of the API), asking only whether it changed where possible."""
         url = self.url(path) + ("?" + urlencode(parameters) if parameters else "")
         for _ in range(REDIRECTS):
@@ -457,7 +447,7 @@ class GitHub:
             url = self.url(answer.headers.get("location", ""))
         raise unexpected(path, "its redirects form a loop")
 
-    def post(self, path: str, data: Mapping[str, Any] | None = None) -> Answer | None:
+    def post(self, path: str, data: Mapping[str, Any] | None = None) -> http.Answer | None:
         """Send `data`, if any, and return the answer, whatever its status; None when nobody knows if it was done."""
         self.require_token(path)
         headers = VERSION if data is None else {**VERSION, "Content-Type": "application/json"}
@@ -466,20 +456,20 @@ class GitHub:
         return None if answer is None or answer.status >= 500 else answer
 
     @contextmanager
-    def open(self, path: str, headers: Mapping[str, str]) -> Iterator[Response]:
+    def open(self, path: str, headers: Mapping[str, str]) -> Iterator[http.Response]:
         """Give the answer to one GET, whatever its status, its body still to be read. Raises `TransportError`."""
         self.session.traffic.requests += 1
-        with opened(self.session.http, "GET", self.url(path), headers={**VERSION, **headers}) as response:
+        with http.opened(self.session.http, "GET", self.url(path), headers={**VERSION, **headers}) as response:
             yield response
 
-    def require(self, answer: Answer, where: str, *statuses: int) -> None:
+    def require(self, answer: http.Answer, where: str, *statuses: int) -> None:
         """Raise the diagnostic of an answer whose status is none of these."""
         if answer.status not in statuses:
             raise self.refused(answer, where)
 
-    def refused(self, answer: Answer, where: str) -> NetworkError:
+    def refused(self, answer: http.Answer, where: str) -> NetworkError:
         """Return the diagnostic of an answer that is no success; whatever the server says, the token is not in it."""
-        if answer.status in MOVED and same_origin(answer.headers.get("location", ""), self.service.api):
+        if answer.status in MOVED and http.same_origin(answer.headers.get("location", ""), self.service.api):
             return moved(where)
         error = refusal(answer, where, has_token=self.token is not None)
         error.why, error.hint = self.redacted(error.why), self.redacted(error.hint)
@@ -498,11 +488,11 @@ class GitHub:
         """Return an address of the API. Raises `NetworkError` for one elsewhere: it must not see the token."""
         if path.startswith("/"):
             return self.service.api + path
-        if not same_origin(path, self.service.api):
+        if not http.same_origin(path, self.service.api):
             raise unexpected(self.service.api, "its next page is at another host")
         return path
 
-    def _current(self, url: str) -> Answer:
+    def _current(self, url: str) -> http.Answer:
         """Return what is at an address, from memory when the server says that it has not changed since."""
         seen = self._seen.get(url)
         condition = {"If-None-Match": seen.headers["etag"]} if seen else {}
@@ -528,7 +518,7 @@ def everything(client: GitHub, path: str, kind: type[T], member: str = "", **par
     answer = client.get(path, per_page=PAGE_SIZE, **parameters)
     for _ in range(MOST_PAGES):
         found.extend(parsed(tuple[kind, ...], answer, path, member))  # type: ignore[valid-type]
-        following = link_to(answer, "next")
+        following = http.link_to(answer, "next")
         if not following:
             return tuple(found)
         answer = client.get(following)

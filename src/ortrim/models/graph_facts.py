@@ -13,19 +13,8 @@ from onnx import AttributeProto, TensorProto, numpy_helper
 from onnx.external_data_helper import uses_external_data
 
 from ortrim.base.files import sha256_of
+from ortrim.models import onnx_files
 from ortrim.models.models import ModelFacts, TensorInfo
-from ortrim.models.onnx_files import (
-    UNTYPED,
-    element_words,
-    facts_of,
-    graphs_in,
-    graphs_of,
-    nodes_of,
-    read_onnx,
-    shape_of,
-    type_words,
-    with_types,
-)
 from ortrim.models.prepare import external_files, refuse_links
 from ortrim.models.shapes import BITS
 
@@ -156,7 +145,7 @@ def _node_texts(node: onnx.NodeProto) -> Iterator[tuple[str, str]]:
     yield f"doc_string of node '{node.name or node.op_type}'", node.doc_string
     for entry in node.metadata_props:
         yield f"metadata '{entry.key}' of node '{node.name or node.op_type}'", entry.value
-    for graph in graphs_of(node):
+    for graph in onnx_files.graphs_of(node):
         for inner in graph.node:
             yield from _node_texts(inner)
 
@@ -171,16 +160,16 @@ def weights_of(model: onnx.ModelProto) -> tuple[WeightFacts, ...]:
 
 
 def _tensors(model: onnx.ModelProto) -> Iterator[tuple[str, TensorProto]]:
-    for graph in graphs_in(model):
+    for graph in onnx_files.graphs_in(model):
         yield from ((tensor.name, tensor) for tensor in graph.initializer)
-    for node in nodes_of(model):
+    for node in onnx_files.nodes_of(model):
         if node.op_type == "Constant":
             name = node.output[0] if node.output else ""
             yield from ((name, attribute.t) for attribute in node.attribute if attribute.HasField("t"))
 
 
 def _weight(name: str, tensor: TensorProto) -> WeightFacts:
-    element_type, dimensions = element_words(tensor.data_type), tuple(tensor.dims)
+    element_type, dimensions = onnx_files.element_words(tensor.data_type), tuple(tensor.dims)
     external = uses_external_data(tensor)
     locations = (entry.value for entry in tensor.external_data if entry.key == "location") if external else iter(())
     bits = BITS.get(tensor.data_type)
@@ -229,11 +218,11 @@ Known = Mapping[str, TensorInfo]
 def read_graph(path: Path) -> GraphFacts:
     """Read a model with the types and shapes that can be inferred; data beside it is measured, not read."""
     where = str(path)
-    model = read_onnx(path, where)
-    facts = facts_of(model, sha256_of(path), path.stat().st_size, where)
+    model = onnx_files.read_onnx(path, where)
+    facts = onnx_files.facts_of(model, sha256_of(path), path.stat().st_size, where)
     names = external_files(model, where)
     refuse_links(path, names, where)
-    typed = with_types(model)
+    typed = onnx_files.with_types(model)
     return GraphFacts(
         model=facts,
         producer=f"{model.producer_name} {model.producer_version}".strip(),
@@ -281,7 +270,7 @@ def _nodes(node: onnx.NodeProto, known: Known, fixed: frozenset[str], scope: str
         constants=tuple(name for name in node.input if name in fixed),
     )
     yield facts
-    for graph in graphs_of(node):
+    for graph in onnx_files.graphs_of(node):
         yield from _graph_nodes(graph, known, fixed, facts.place)
 
 
@@ -292,11 +281,13 @@ def _known(name: str, known: Known) -> TensorInfo:
 def _values(graph: onnx.GraphProto) -> Iterator[TensorInfo]:
     values: Iterable[onnx.ValueInfoProto] = (*graph.value_info, *graph.input, *graph.output)
     for value in values:
-        words = type_words(value.type)
-        element_type = "" if words == UNTYPED else words
-        yield TensorInfo(name=value.name, element_type=element_type, shape=shape_of(value.type))
+        words = onnx_files.type_words(value.type)
+        element_type = "" if words == onnx_files.UNTYPED else words
+        yield TensorInfo(name=value.name, element_type=element_type, shape=onnx_files.shape_of(value.type))
     for tensor in graph.initializer:
-        yield TensorInfo(name=tensor.name, element_type=element_words(tensor.data_type), shape=tuple(tensor.dims))
+        yield TensorInfo(
+            name=tensor.name, element_type=onnx_files.element_words(tensor.data_type), shape=tuple(tensor.dims)
+        )
 
 
 def _attributes(node: onnx.NodeProto) -> Iterator[tuple[str, str]]:

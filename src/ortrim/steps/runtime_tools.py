@@ -18,15 +18,7 @@ from onnx import TensorProto, defs
 from ortrim.base.console import counted
 from ortrim.base.files import storage_errors
 from ortrim.base.scripts import Python, packages_folder
-from ortrim.buildspec.step_specs import (
-    Float16,
-    InferShapes,
-    Opset,
-    OptimizationLevel,
-    Optimize,
-    Quantize,
-    Simplify,
-)
+from ortrim.buildspec import step_specs
 from ortrim.errors import ModelError
 from ortrim.models.onnx_files import graphs_below, graphs_in, nodes_of
 from ortrim.models.operators import NCHWC
@@ -157,7 +149,7 @@ def _in_words(output: Mapping[str, Any]) -> str:
     return words if output["agreement"] is None else f"{words}, {output['agreement']:.1%} of rows have the same largest"
 
 
-def float16(model: onnx.ModelProto, options: Float16, place: Workplace) -> Stepped:
+def float16(model: onnx.ModelProto, options: step_specs.Float16, place: Workplace) -> Stepped:
     """Convert by ONNX Runtime's own converter, and say how far the outputs of the cases then are from before.
 
     Raises `ModelError` (`step-failed`) when the model does not run afterwards, too: not every CPU kernel takes float16.
@@ -189,7 +181,7 @@ def _narrowing(names: Collection[str]) -> Feeding:
     return Feeding(forward=forward, back=back)
 
 
-def quantize(model: onnx.ModelProto, options: Quantize, place: Workplace) -> Stepped:
+def quantize(model: onnx.ModelProto, options: step_specs.Quantize, place: Workplace) -> Stepped:
     """Quantize by ONNX Runtime's own quantizer, and say how far the outputs of the cases then are from before."""
     data = _calibration(options, place) if options.mode == "static" else ()
     aliases = Aliases(model)
@@ -224,7 +216,7 @@ def quantize(model: onnx.ModelProto, options: Quantize, place: Workplace) -> Ste
     return Stepped(model=made, notes=(*calibrated, listed, *width, *accuracy(place)))
 
 
-def takes_seven_bits(options: Quantize) -> bool:
+def takes_seven_bits(options: step_specs.Quantize) -> bool:
     """Return whether weights are to have 7 bits.
 
     Sums of two products of signed with unsigned bytes overflow 16 bits in `vpmaddubsw`, which MLAS takes on x64 without
@@ -234,7 +226,7 @@ def takes_seven_bits(options: Quantize) -> bool:
     return options.weights == "int8" and unsigned if options.reduce_range is None else options.reduce_range
 
 
-def _calibration(options: Quantize, place: Workplace) -> tuple[Path, ...]:
+def _calibration(options: step_specs.Quantize, place: Workplace) -> tuple[Path, ...]:
     """Return files with calibration data: the buildspec's, or the cases."""
     if not options.data:
         return write_feeds(place.cases, place)
@@ -247,11 +239,11 @@ def _calibration(options: Quantize, place: Workplace) -> tuple[Path, ...]:
     return paths
 
 
-LEVELS_SINCE: Final[Mapping[OptimizationLevel, tuple[int, int]]] = MappingProxyType({"layout": (1, 23)})
+LEVELS_SINCE: Final[Mapping[step_specs.OptimizationLevel, tuple[int, int]]] = MappingProxyType({"layout": (1, 23)})
 """The versions that brought a level (`ORT_ENABLE_LAYOUT` in `onnxruntime_c_api.h`); others are in all."""
 
 
-def optimize(model: onnx.ModelProto, options: Optimize, place: Workplace) -> Stepped:
+def optimize(model: onnx.ModelProto, options: step_specs.Optimize, place: Workplace) -> Stepped:
     """Let ONNX Runtime optimise the graph at one level for one execution provider."""
     since = LEVELS_SINCE.get(options.level, (0, 0))
     if tuple(map(int, place.runtime.version.split(".")[:2])) < since:
@@ -268,7 +260,7 @@ def _operators(model: onnx.ModelProto) -> Counter[tuple[str, str]]:
     return Counter((node.domain, node.op_type) for node in nodes_of(model) if node.domain not in DEFAULT_DOMAIN)
 
 
-def _notes(new: Counter[tuple[str, str]], options: Optimize) -> Iterator[str]:
+def _notes(new: Counter[tuple[str, str]], options: step_specs.Optimize) -> Iterator[str]:
     """Say what only some runtimes can do with the model from now on."""
     if new:
         listed = ", ".join(f"{count} {name} ({domain})" for (domain, name), count in sorted(new.items()))
@@ -284,7 +276,7 @@ SMALL_BYTES: Final = 1 << 16
 """What a model may always grow by: a factor says nothing of a few nodes."""
 
 
-def simplify(model: onnx.ModelProto, options: Simplify, place: Workplace) -> Stepped:
+def simplify(model: onnx.ModelProto, options: step_specs.Simplify, place: Workplace) -> Stepped:
     """Return the model that the program makes, unless folded constants have swollen it.
 
     onnxslim works constants out with the full runtime of the buildspec, and without one it folds none, in silence.
@@ -316,7 +308,7 @@ def inferred(model: onnx.ModelProto, place: Workplace, *, strict: bool = False) 
     return by_onnx(model, "infer-shapes", place, strict=strict)
 
 
-def infer_shapes(model: onnx.ModelProto, options: InferShapes, place: Workplace) -> Stepped:
+def infer_shapes(model: onnx.ModelProto, options: step_specs.InferShapes, place: Workplace) -> Stepped:
     """Return the model with the shapes that are found. Raises `ModelError` as `ask` does."""
     before = _known(model)
     if options.symbolic:
@@ -330,7 +322,7 @@ def _known(model: onnx.ModelProto) -> int:
     return sum(value.type.tensor_type.HasField("shape") for graph in graphs_in(model) for value in graph.value_info)
 
 
-def to_opset(model: onnx.ModelProto, options: Opset, place: Workplace) -> Stepped:
+def to_opset(model: onnx.ModelProto, options: step_specs.Opset, place: Workplace) -> Stepped:
     """Convert by onnx's converter; where no operator differs between the two, the number alone is changed.
 
     Raises `ModelError` (`step-failed`), which names the operators that the other opset has not, or has otherwise.

@@ -48,18 +48,7 @@ from ortrim.parity.inputs import Case
 from ortrim.parity.measurements import Comparison, Gate, OutputParity, Verdict
 from ortrim.parity.reference import CaseOutputs, References, SavedOutputs
 from ortrim.parity.runner import DEFAULT_REPETITION, OF_ONE_MODEL, TRACE, Repetition, RunnerOutput, RunRequest
-from ortrim.verify.judge import (
-    Beginning,
-    NotMeasurable,
-    ended_with,
-    failed_device,
-    failure_of,
-    library_comparisons,
-    model_comparisons,
-    overall,
-    parity_of,
-    settling,
-)
+from ortrim.verify import judge
 from ortrim.verify.measure import (
     ONCE,
     ROUNDS,
@@ -173,7 +162,7 @@ One run of a large model tells as much as ten.
 
 
 def verify_on(
-    device: Device, task: Task, tell: OnProgress = lambda *_: None, began: Beginning | None = None
+    device: Device, task: Task, tell: OnProgress = lambda *_: None, began: judge.Beginning | None = None
 ) -> DeviceReport:
     """Return all that was found out on a device, whatever it says of the library, and close it.
 
@@ -182,7 +171,7 @@ def verify_on(
     Our library's outputs are compared with the references. Where memory or time mean something it runs in turn with the
     baseline, under the same settings; what means nothing is not measured again and not judged.
     """
-    began = began or Beginning()
+    began = began or judge.Beginning()
     models = tuple(_Model(device, task, subject) for subject in task.subjects)
     progress = DeviceRuns(_count(models, device, task), tell)
     with ExitStack() as scratch:
@@ -201,8 +190,8 @@ def verify_on(
         )
         for model in searched
     )
-    comparisons = model_comparisons(task.budgets, measured, _not_measurable(device))
-    exit_code, signal = ended_with(next(iter(failures.values()))) if failures else (0, None)
+    comparisons = judge.model_comparisons(task.budgets, measured, _not_measurable(device))
+    exit_code, signal = judge.ended_with(next(iter(failures.values()))) if failures else (0, None)
     refusals = dict.fromkeys(model.measuring.refusal for model in proved if model.measuring.refusal)
     host = replace(device.facts(), memory_meaningful=device.memory_meaningful, time_meaningful=device.time_meaningful)
     device.close()
@@ -222,8 +211,8 @@ def verify_on(
         runs=tuple(result for rounds in measured for result in results(rounds, task.budgets.deadline_ms)),
         least_memory=least,
         traces=tuple(model.trace for model in proved if model.trace),
-        failed_models=tuple(failure_of(error, model) for model, error in failures.items()),
-        verdict=overall(
+        failed_models=tuple(judge.failure_of(error, model) for model, error in failures.items()),
+        verdict=judge.overall(
             (line.verdict for line in comparisons),
             (*(model.verdict for model in proved), *(Verdict.FAIL for _ in failures)),
         ),
@@ -248,7 +237,7 @@ def _runs(device: Device, task: Task, models: Sequence["_Model"], scratch: ExitS
     for model in timed:
         yield from model.measuring.runs()
         if device.time_meaningful and model.measuring.is_whole:
-            yield from settling(model.measuring, task.budgets, not_measurable=partial(_not_measurable, device))
+            yield from judge.settling(model.measuring, task.budgets, not_measurable=partial(_not_measurable, device))
     for model in models if task.trace else ():
         if not model.failure:
             yield model.profile(scratch)
@@ -284,7 +273,7 @@ class _Model:
     @property
     def verdict(self) -> Verdict:
         """The verdict on its outputs."""
-        found = parity_of(self.parity)
+        found = judge.parity_of(self.parity)
         expected = found is Verdict.INCONCLUSIVE and self.subject.spec.expect == "empty"
         return Verdict.PASS if expected else found
 
@@ -454,9 +443,9 @@ def _most_memory(device: Device) -> int:
     return max(DEFAULT_MEMORY_MIB, device.ceiling_mib)
 
 
-def _not_measurable(device: Device) -> NotMeasurable:
+def _not_measurable(device: Device) -> judge.NotMeasurable:
     why = f"what it takes on {device.name} {device.caveat}"
-    return NotMeasurable(
+    return judge.NotMeasurable(
         memory="" if device.memory_meaningful else f"memory: {why}",
         time="" if device.time_meaningful else f"time: {device.heat or why}",
     )
@@ -550,7 +539,7 @@ def _verified(
     name: DeviceName, opened: dict[str, DeviceName], open_device: Open, task: Task, aggregate: AggregateProgress
 ) -> DeviceReport:
     """Open a device, verify on it and close it; a diagnostic is all that its report has then."""
-    began = Beginning()
+    began = judge.Beginning()
     device: Device | None = None
     try:
         with closing(open_device(name)) as reached:
@@ -561,7 +550,9 @@ def _verified(
             return verify_on(device, task, aggregate.of(device.name), began)
     except Diagnostic as error:
         url, log = (device.url, _log(device, task)) if device else ("", None)
-        return failed_device(device.name if device else str(name), task.baseline.name, error, began, url=url, log=log)
+        return judge.failed_device(
+            device.name if device else str(name), task.baseline.name, error, began, url=url, log=log
+        )
 
 
 def _log(device: Device, task: Task) -> str | None:
@@ -573,7 +564,7 @@ def _report(
 ) -> VerifyReport:
     delivery = task.delivery
     package_bytes = artifacts[0].size_bytes
-    sizes = library_comparisons(task.budgets, delivery.size, task.baseline_size, package_bytes)
+    sizes = judge.library_comparisons(task.budgets, delivery.size, task.baseline_size, package_bytes)
     lines = (*sizes, *delivery.sizes)
     return VerifyReport(
         **vars(identity),
@@ -603,7 +594,7 @@ def _report(
         compiler_cache=task.built.compiler_cache,
         units=task.built.units,
         left_out=task.built.left_out,
-        verdict=overall(
+        verdict=judge.overall(
             (*(line.verdict for line in lines), *(gate.verdict for gate in delivery.gates)),
             (device.verdict for device in devices),
         ),

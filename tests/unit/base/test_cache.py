@@ -17,20 +17,6 @@ import pytest
 
 from busy_folders import compiling
 from ortrim.base import cache
-from ortrim.base.cache import (
-    CacheWatch,
-    cache_folder,
-    cached_folder,
-    is_kept,
-    kept_folder,
-    locked,
-    locked_if_free,
-    publish_folder,
-    published,
-    record_entry,
-    remove_entry,
-    watched_cache,
-)
 from ortrim.base.files import sha256_of
 from ortrim.errors import StorageError
 from ortrim.pins.shipped import pin_text
@@ -41,9 +27,9 @@ Mutation = Callable[[Path, Random], None]
 
 
 @pytest.fixture
-def watch(monkeypatch: pytest.MonkeyPatch) -> Iterator[CacheWatch]:
+def watch(monkeypatch: pytest.MonkeyPatch) -> Iterator[cache.CacheWatch]:
     monkeypatch.delenv("CI", raising=False)
-    with watched_cache(lambda _: None) as watch:
+    with cache.watched_cache(lambda _: None) as watch:
         yield watch
 
 
@@ -64,7 +50,7 @@ def fill(folder: Path) -> None:
 def settle(*entries: Path) -> None:
     """Let files be older than a tick of the kernel's clock, so that what `stat` says of them is recorded."""
     time.sleep(0.06)
-    assert all(is_kept(entry, large=True) for entry in entries)
+    assert all(cache.is_kept(entry, large=True) for entry in entries)
 
 
 def bytes_in(folder: Path) -> dict[str, str]:
@@ -155,19 +141,19 @@ MUTATIONS: Final = (
 
 
 @pytest.mark.parametrize("large", [False, True])
-def test_every_mutation_is_noticed_and_healed(tmp_path: Path, watch: CacheWatch, *, large: bool) -> None:
+def test_every_mutation_is_noticed_and_healed(tmp_path: Path, watch: cache.CacheWatch, *, large: bool) -> None:
     """Entries are each damaged in one way, with times kept: not one is used, and all become what they were."""
     watch.sound = None
     chance = seeded(20)
     entries = [tmp_path / str(number) for number in range(len(MUTATIONS))]
-    made = [cached_folder(entry, fill, large=large) for entry in entries]
+    made = [cache.cached_folder(entry, fill, large=large) for entry in entries]
     assert all(made)
     settle(*entries)
     sound = bytes_in(entries[0])
     for entry, mutation in zip(entries, MUTATIONS, strict=True):
-        assert not cached_folder(entry, fill, large=large)
+        assert not cache.cached_folder(entry, fill, large=large)
         mutation(entry, chance)
-        assert cached_folder(entry, fill, large=large), mutation.__name__
+        assert cache.cached_folder(entry, fill, large=large), mutation.__name__
         assert bytes_in(entry) == sound
     assert len(watch.damages) == len(MUTATIONS)
     assert [path for path in tmp_path.iterdir() if ".partial-" in path.name] == []
@@ -175,21 +161,21 @@ def test_every_mutation_is_noticed_and_healed(tmp_path: Path, watch: CacheWatch,
 
 def test_a_damaged_record_costs_its_entry(tmp_path: Path) -> None:
     """What cannot be shown to be sound is made anew."""
-    cached_folder(tmp_path / "entry", fill)
+    cache.cached_folder(tmp_path / "entry", fill)
     damage_record(tmp_path / "entry", seeded(1))
-    assert cached_folder(tmp_path / "entry", fill)
+    assert cache.cached_folder(tmp_path / "entry", fill)
 
 
-def test_entries_that_were_swapped_are_noticed(tmp_path: Path, watch: CacheWatch) -> None:
+def test_entries_that_were_swapped_are_noticed(tmp_path: Path, watch: cache.CacheWatch) -> None:
     """An entry under another's name, with its record, is not taken for it."""
     for name in ("a", "b"):
-        cached_folder(tmp_path / name, fill)
+        cache.cached_folder(tmp_path / name, fill)
     for name in ("a", ".a.record"):
         (tmp_path / name).rename(tmp_path / "x")
         other = name.replace("a", "b", 1)
         (tmp_path / other).rename(tmp_path / name)
         (tmp_path / "x").rename(tmp_path / other)
-    assert [is_kept(tmp_path / name) for name in ("a", "b")] == [False, False]
+    assert [cache.is_kept(tmp_path / name) for name in ("a", "b")] == [False, False]
     assert "under another name" in watch.damages[0]
 
 
@@ -211,47 +197,47 @@ def test_large_entries_are_read_in_full_when_asked_and_on_ci(
     """Damage that `stat` does not show is found by reading alone."""
     monkeypatch.setenv("CI", ci)
     entry = tmp_path / "entry"
-    cached_folder(entry, fill, large=True)
+    cache.cached_folder(entry, fill, large=True)
     forged(entry)
-    with watched_cache(lambda _: None, verify=verify):
-        assert is_kept(entry, large=True) is not noticed
+    with cache.watched_cache(lambda _: None, verify=verify):
+        assert cache.is_kept(entry, large=True) is not noticed
 
 
 def test_small_entries_are_always_read_in_full(tmp_path: Path) -> None:
     """What is shipped is hashed, whatever `stat` says."""
     entry = tmp_path / "entry"
-    cached_folder(entry, fill)
+    cache.cached_folder(entry, fill)
     forged(entry)
-    assert not is_kept(entry)
+    assert not cache.is_kept(entry)
 
 
 def test_a_copy_is_read_once_and_then_believed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """`cp -a` changes inodes and times of change; what was copied is sound, and recorded as it is now."""
     (tmp_path / "here").mkdir()
-    cached_folder(tmp_path / "here" / "entry", fill, large=True)
+    cache.cached_folder(tmp_path / "here" / "entry", fill, large=True)
     settle(tmp_path / "here" / "entry")
     shutil.copytree(tmp_path / "here", tmp_path / "there", symlinks=True)
     settle(tmp_path / "there" / "entry")
     monkeypatch.setattr(cache, "sha256_of", lambda _: pytest.fail("read again"))
-    assert is_kept(tmp_path / "there" / "entry", large=True)
+    assert cache.is_kept(tmp_path / "there" / "entry", large=True)
 
 
 def test_large_entries_are_read_only_and_can_be_removed(tmp_path: Path) -> None:
     """No file of them can be written to by mistake; folders can, so that anybody who owns them can remove them."""
     entry = tmp_path / "entry"
-    cached_folder(entry, fill, large=True)
+    cache.cached_folder(entry, fill, large=True)
     modes = {path.lstat().st_mode & 0o222 for path in entry.rglob("*") if path.is_file() and not path.is_symlink()}
     assert modes == {0}
     assert all(path.stat().st_mode & 0o200 for path in entry.rglob("*") if path.is_dir())
 
 
-def test_a_command_looks_once_at_a_large_entry(tmp_path: Path, watch: CacheWatch) -> None:
-    cached_folder(tmp_path / "entry", fill, large=True)
-    assert is_kept(tmp_path / "entry", large=True)
+def test_a_command_looks_once_at_a_large_entry(tmp_path: Path, watch: cache.CacheWatch) -> None:
+    cache.cached_folder(tmp_path / "entry", fill, large=True)
+    assert cache.is_kept(tmp_path / "entry", large=True)
     flip(tmp_path / "entry", seeded(1))
-    assert is_kept(tmp_path / "entry", large=True)
-    with watched_cache(lambda _: None):
-        assert not is_kept(tmp_path / "entry", large=True)
+    assert cache.is_kept(tmp_path / "entry", large=True)
+    with cache.watched_cache(lambda _: None):
+        assert not cache.is_kept(tmp_path / "entry", large=True)
     assert watch.damages == []
 
 
@@ -259,67 +245,67 @@ def test_damage_is_told_with_what_it_is(tmp_path: Path) -> None:
     told: list[str] = []
     entry = tmp_path / "builds" / "0123456789"
     entry.parent.mkdir()
-    with watched_cache(told.append):
-        cached_folder(entry, fill)
+    with cache.watched_cache(told.append):
+        cache.cached_folder(entry, fill)
         rewritten(entry / "a.so", b"other")
-        cached_folder(entry, fill)
+        cache.cached_folder(entry, fill)
         assert cache.cache_damages() == ("builds/0123456789: a.so has changed; it was removed and is made again",)
     assert told == ["damaged-cache: builds/0123456789: a.so has changed; it was removed and is made again"]
 
 
 def test_what_cannot_be_removed_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     entry = tmp_path / "entry"
-    cached_folder(entry, fill)
+    cache.cached_folder(entry, fill)
     flip(entry, seeded(1))
 
     def refuse(_: Path, target: Path) -> None:
         raise PermissionError(13, "Permission denied", str(target))
 
     monkeypatch.setattr(Path, "rename", refuse)
-    caught = refused(StorageError, cached_folder, entry, fill)
+    caught = refused(StorageError, cache.cached_folder, entry, fill)
     assert caught.code == "damaged-cache"
     assert "has changed" in caught.why
 
 
 def test_a_failed_refill_leaves_nothing(tmp_path: Path) -> None:
     entry = tmp_path / "entry"
-    cached_folder(entry, fill)
+    cache.cached_folder(entry, fill)
     flip(entry, seeded(1))
 
     def fail(_: Path) -> None:
         raise StorageError("no-network", "no network")
 
-    refused(StorageError, cached_folder, entry, fail)
+    refused(StorageError, cache.cached_folder, entry, fail)
     assert [path.name for path in tmp_path.iterdir() if not path.name.startswith(".")] == []
-    assert cached_folder(entry, fill)
+    assert cache.cached_folder(entry, fill)
 
 
 def test_a_single_file_is_held_to_its_record(tmp_path: Path) -> None:
     file = tmp_path / "index.json"
-    assert not is_kept(file)
+    assert not cache.is_kept(file)
     file.write_text("{}")
-    record_entry(file)
-    assert is_kept(file)
+    cache.record_entry(file)
+    assert cache.is_kept(file)
     rewritten(file, b"[]")
-    assert not is_kept(file)
+    assert not cache.is_kept(file)
     assert not file.exists()
 
 
 def worked_in(folder: Path, content: str = "object") -> None:
-    with kept_folder(folder) as kept:
+    with cache.kept_folder(folder) as kept:
         (kept.path / "out").mkdir(exist_ok=True)
         (kept.path / "out" / "a.o").write_text(content)
         (kept.path / "out" / ".ninja_log").write_text(content)
 
 
-def test_a_kept_folder_is_what_the_last_build_left(tmp_path: Path, watch: CacheWatch) -> None:
+def test_a_kept_folder_is_what_the_last_build_left(tmp_path: Path, watch: cache.CacheWatch) -> None:
     folder = tmp_path / "tree"
     worked_in(folder)
     worked_in(folder, "another object")
-    with kept_folder(folder) as kept:
+    with cache.kept_folder(folder) as kept:
         assert (kept.path / "out" / "a.o").read_text() == "another object"
     rewritten(folder / "out" / "a.o", b"another obj3ct")
-    with kept_folder(folder) as kept:
+    with cache.kept_folder(folder) as kept:
         assert list(kept.path.iterdir()) == []
     assert watch.damages == [f"{tmp_path.name}/tree: out/a.o has changed; it was removed and is made again"]
 
@@ -328,26 +314,26 @@ def test_a_kept_folder_is_what_the_last_build_left(tmp_path: Path, watch: CacheW
 def test_a_kept_folder_that_was_damaged_is_emptied(tmp_path: Path, mutation: Mutation) -> None:
     """Whatever was done to it between two builds."""
     folder = tmp_path / "tree"
-    with kept_folder(folder) as kept:
+    with cache.kept_folder(folder) as kept:
         fill(kept.path)
     mutation(folder, seeded(3))
-    with kept_folder(folder) as kept:
+    with cache.kept_folder(folder) as kept:
         assert list(kept.path.iterdir()) == []
 
 
-def test_a_kept_folder_from_elsewhere_is_begun_anew_without_a_note(tmp_path: Path, watch: CacheWatch) -> None:
+def test_a_kept_folder_from_elsewhere_is_begun_anew_without_a_note(tmp_path: Path, watch: cache.CacheWatch) -> None:
     (tmp_path / "here").mkdir()
     worked_in(tmp_path / "here" / "tree")
     shutil.copytree(tmp_path / "here", tmp_path / "there")
-    with kept_folder(tmp_path / "there" / "tree") as kept:
+    with cache.kept_folder(tmp_path / "there" / "tree") as kept:
         assert list(kept.path.iterdir()) == []
-    with kept_folder(tmp_path / "here" / "tree") as kept:
+    with cache.kept_folder(tmp_path / "here" / "tree") as kept:
         assert (kept.path / "out" / "a.o").is_file()
     assert watch.damages == []
 
 
 def killed_in(folder: Path, change: Callable[[Path], Any]) -> None:
-    holder = kept_folder(folder)
+    holder = cache.kept_folder(folder)
     kept = holder.__enter__()
     fill(kept.path)
     (kept.path / ".ninja_log").write_text("# 1")
@@ -357,7 +343,7 @@ def killed_in(folder: Path, change: Callable[[Path], Any]) -> None:
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
-def test_after_a_kill_what_was_not_recorded_goes(tmp_path: Path, watch: CacheWatch) -> None:
+def test_after_a_kill_what_was_not_recorded_goes(tmp_path: Path, watch: cache.CacheWatch) -> None:
     """What a checkpoint recorded stays, and what ninja itself writes; half an object, or a damaged one, does not."""
 
     def change(path: Path) -> None:
@@ -370,7 +356,7 @@ def test_after_a_kill_what_was_not_recorded_goes(tmp_path: Path, watch: CacheWat
     if child == 0:
         killed_in(folder, change)
     os.waitpid(child, 0)
-    with kept_folder(folder) as kept:
+    with cache.kept_folder(folder) as kept:
         assert (kept.path / "a.so").is_file()
         assert not (kept.path / "half.o").exists()
         assert not (kept.path / "d.bin").exists()
@@ -378,24 +364,24 @@ def test_after_a_kill_what_was_not_recorded_goes(tmp_path: Path, watch: CacheWat
     assert watch.damages == []
 
 
-def test_a_build_that_fails_keeps_what_it_made(tmp_path: Path, watch: CacheWatch) -> None:
+def test_a_build_that_fails_keeps_what_it_made(tmp_path: Path, watch: cache.CacheWatch) -> None:
     folder = tmp_path / "tree"
 
     def interrupt() -> None:
-        with kept_folder(folder) as kept:
+        with cache.kept_folder(folder) as kept:
             (kept.path / "a.o").write_text("object")
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
         interrupt()
-    with kept_folder(folder) as kept:
+    with cache.kept_folder(folder) as kept:
         assert (kept.path / "a.o").read_text() == "object"
     assert watch.damages == []
 
 
 def test_checkpoints_come_now_and_then(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Steps are many; most of them cost nothing."""
-    with kept_folder(tmp_path / "tree") as kept:
+    with cache.kept_folder(tmp_path / "tree") as kept:
         written: list[bool] = []
         monkeypatch.setattr(kept, "record", lambda *, ended: written.append(ended))
         monkeypatch.setattr(cache, "CHECKPOINT_SHARE", 0.0)
@@ -408,26 +394,26 @@ def test_checkpoints_come_now_and_then(tmp_path: Path, monkeypatch: pytest.Monke
 
 def test_cache_lies_where_the_environment_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ORTRIM_CACHE", str(tmp_path / "c"))
-    assert cache_folder("tools") == tmp_path / "c/tools"
+    assert cache.cache_folder("tools") == tmp_path / "c/tools"
     assert (tmp_path / "c/tools").is_dir()
 
 
 def test_relative_cache_becomes_absolute(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("ORTRIM_CACHE", "here")
-    assert cache_folder("tools") == tmp_path / "here/tools"
+    assert cache.cache_folder("tools") == tmp_path / "here/tools"
 
 
 def test_default_is_the_users_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ORTRIM_CACHE", "")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    assert cache_folder("tools") == tmp_path / "ortrim/tools"
+    assert cache.cache_folder("tools") == tmp_path / "ortrim/tools"
 
 
 def test_file_in_place_of_the_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "c").write_text("")
     monkeypatch.setenv("ORTRIM_CACHE", str(tmp_path / "c"))
-    assert refused(StorageError, cache_folder, "tools").code == "path-in-the-way"
+    assert refused(StorageError, cache.cache_folder, "tools").code == "path-in-the-way"
 
 
 def test_links_are_followed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -435,7 +421,7 @@ def test_links_are_followed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     (tmp_path / "disk").mkdir()
     (tmp_path / "c").symlink_to(tmp_path / "disk")
     monkeypatch.setenv("ORTRIM_CACHE", str(tmp_path / "c"))
-    assert cache_folder("tools") == tmp_path / "disk/tools"
+    assert cache.cache_folder("tools") == tmp_path / "disk/tools"
 
 
 @pytest.fixture
@@ -452,7 +438,7 @@ def homeless(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_without_a_home_folder_a_cache_has_to_be_named(chosen: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The diagnostic says by what; nothing is made in a folder called `~`."""
     monkeypatch.setenv("ORTRIM_CACHE", chosen)
-    caught = refused(StorageError, cache_folder, "sources")
+    caught = refused(StorageError, cache.cache_folder, "sources")
     assert caught.code == "no-home"
     assert "ORTRIM_CACHE" in caught.hint
 
@@ -481,7 +467,7 @@ def fill_slowly(folder: Path) -> None:
 
 
 def publish_slowly(destination: Path) -> None:
-    publish_folder(destination, fill_slowly)
+    cache.publish_folder(destination, fill_slowly)
 
 
 def publish_and_hang(destination: Path, started: Event) -> None:
@@ -490,11 +476,11 @@ def publish_and_hang(destination: Path, started: Event) -> None:
         started.set()
         time.sleep(60)
 
-    publish_folder(destination, half)
+    cache.publish_folder(destination, half)
 
 
 def hold(path: Path, held: Event, enough: Event) -> None:
-    with locked(path):
+    with cache.locked(path):
         held.set()
         enough.wait(60)
 
@@ -504,8 +490,8 @@ def names(folder: Path) -> list[str]:
 
 
 def test_folder_is_made_once(tmp_path: Path) -> None:
-    assert publish_folder(tmp_path / "d", fill_folders)
-    assert not publish_folder(tmp_path / "d", lambda _: pytest.fail("asked again"))
+    assert cache.publish_folder(tmp_path / "d", fill_folders)
+    assert not cache.publish_folder(tmp_path / "d", lambda _: pytest.fail("asked again"))
     assert (tmp_path / "d/file").read_text() == "whole"
     assert (tmp_path / "d").stat().st_mode & 0o777 == 0o755
 
@@ -518,9 +504,9 @@ def test_failure_leaves_nothing(tmp_path: Path, error: type[BaseException]) -> N
         raise error
 
     with pytest.raises(error):
-        publish_folder(tmp_path / "d", failing)
+        cache.publish_folder(tmp_path / "d", failing)
     assert names(tmp_path) == []
-    assert publish_folder(tmp_path / "d", fill_folders)
+    assert cache.publish_folder(tmp_path / "d", fill_folders)
 
 
 def test_two_processes_make_it_once(tmp_path: Path) -> None:
@@ -544,7 +530,7 @@ def test_killed_process_leaves_no_folder_and_no_lock(tmp_path: Path) -> None:
     child.join(30)
     assert not (tmp_path / "d").exists()
     assert len(names(tmp_path)) == 1
-    assert publish_folder(tmp_path / "d", fill_folders)
+    assert cache.publish_folder(tmp_path / "d", fill_folders)
     assert names(tmp_path) == ["d"]
 
 
@@ -552,41 +538,41 @@ def test_leftovers_of_odd_names_are_found(tmp_path: Path) -> None:
     """Characters that mean something in a pattern are taken literally, and other folders are left alone."""
     (tmp_path / ".a[b].partial-1").mkdir()
     (tmp_path / ".ab.partial-1").mkdir()
-    publish_folder(tmp_path / "a[b]", fill_folders)
+    cache.publish_folder(tmp_path / "a[b]", fill_folders)
     assert names(tmp_path) == [".ab.partial-1", "a[b]"]
 
 
 def test_file_in_the_way(tmp_path: Path) -> None:
     (tmp_path / "d").write_text("mine")
-    assert refused(StorageError, publish_folder, tmp_path / "d", fill_folders).code == "path-in-the-way"
+    assert refused(StorageError, cache.publish_folder, tmp_path / "d", fill_folders).code == "path-in-the-way"
     assert names(tmp_path) == ["d"]
 
 
 def test_lock_in_a_place_that_is_no_folder(tmp_path: Path) -> None:
     (tmp_path / "f").write_text("")
-    with pytest.raises(StorageError) as caught, locked(tmp_path / "f/lock"):
+    with pytest.raises(StorageError) as caught, cache.locked(tmp_path / "f/lock"):
         pass
     assert caught.value.code == "path-in-the-way"
 
 
 def test_error_of_the_body_is_passed_on_as_it_is(tmp_path: Path) -> None:
     """What happens while a lock is held is not taken for trouble with the lock, and the lock is freed."""
-    with pytest.raises(FileNotFoundError), locked(tmp_path / "x"):
+    with pytest.raises(FileNotFoundError), cache.locked(tmp_path / "x"):
         (tmp_path / "absent").read_text()
-    with locked(tmp_path / "x"):
+    with cache.locked(tmp_path / "x"):
         pass
 
 
 def test_who_waits_for_a_lock_is_told_once(tmp_path: Path) -> None:
     said = []
     with ExitStack() as other:
-        other.enter_context(locked(tmp_path / "x", lambda: said.append("at once")))
+        other.enter_context(cache.locked(tmp_path / "x", lambda: said.append("at once")))
 
         def on_wait() -> None:
             said.append("waits")
             other.close()
 
-        with locked(tmp_path / "x", on_wait):
+        with cache.locked(tmp_path / "x", on_wait):
             said.append("holds")
     assert said == ["waits", "holds"]
 
@@ -595,14 +581,14 @@ def test_who_waits_for_a_folder_is_told(tmp_path: Path) -> None:
     """The folder that the other one makes meanwhile is taken; there is none to fill."""
     said = []
     with ExitStack() as other:
-        other.enter_context(locked(tmp_path / "d"))
+        other.enter_context(cache.locked(tmp_path / "d"))
 
         def on_wait() -> None:
             said.append("waits")
             (tmp_path / "d").mkdir()
             other.close()
 
-        with published(tmp_path / "d", on_wait) as temporary:
+        with cache.published(tmp_path / "d", on_wait) as temporary:
             assert temporary is None
     assert said == ["waits"]
 
@@ -611,9 +597,9 @@ def test_a_free_lock_is_taken_and_freed(tmp_path: Path) -> None:
     """While it is held nobody else gets it, afterwards anyone does; the folder for it is made."""
     path = tmp_path / "deep" / "x"
     for _ in range(2):
-        with locked_if_free(path) as free, locked_if_free(path) as second:
+        with cache.locked_if_free(path) as free, cache.locked_if_free(path) as second:
             assert (free, second) == (True, False)
-    with locked(path, lambda: pytest.fail("still held")):
+    with cache.locked(path, lambda: pytest.fail("still held")):
         pass
 
 
@@ -623,26 +609,26 @@ def test_a_lock_that_is_held_is_not_waited_for(tmp_path: Path) -> None:
     child.start()
     assert held.wait(30)
     for _ in range(2):
-        with locked_if_free(tmp_path / "x") as free:
+        with cache.locked_if_free(tmp_path / "x") as free:
             assert not free
     enough.set()
     child.join(30)
     assert child.exitcode == 0
-    with locked_if_free(tmp_path / "x") as free:
+    with cache.locked_if_free(tmp_path / "x") as free:
         assert free
 
 
 def test_a_lock_that_cannot_be_made_is_a_diagnostic(tmp_path: Path) -> None:
     (tmp_path / "f").write_text("")
-    with pytest.raises(StorageError) as caught, locked_if_free(tmp_path / "f" / "lock"):
+    with pytest.raises(StorageError) as caught, cache.locked_if_free(tmp_path / "f" / "lock"):
         pass
     assert caught.value.code == "path-in-the-way"
 
 
 def test_an_error_under_a_free_lock_is_passed_on(tmp_path: Path) -> None:
-    with pytest.raises(FileNotFoundError), locked_if_free(tmp_path / "x"):
+    with pytest.raises(FileNotFoundError), cache.locked_if_free(tmp_path / "x"):
         (tmp_path / "absent").read_text()
-    with locked_if_free(tmp_path / "x") as free:
+    with cache.locked_if_free(tmp_path / "x") as free:
         assert free
 
 
@@ -656,8 +642,8 @@ KINDS: Final = {
 
 
 @pytest.fixture
-def watch_changing_folders() -> Iterator[CacheWatch]:
-    with watched_cache(lambda _: None) as watch_changing_folders:
+def watch_changing_folders() -> Iterator[cache.CacheWatch]:
+    with cache.watched_cache(lambda _: None) as watch_changing_folders:
         yield watch_changing_folders
 
 
@@ -697,36 +683,36 @@ def vanishing(victim: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 @pytest.mark.parametrize("name", KINDS.values(), ids=KINDS)
 def test_what_vanishes_while_a_folder_is_recorded_is_not_recorded(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, watch_changing_folders: CacheWatch, name: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, watch_changing_folders: cache.CacheWatch, name: str
 ) -> None:
     """A build goes on, and the next one finds the folder as it was left."""
     folder = tmp_path / "tree"
-    with kept_folder(folder) as kept:
+    with cache.kept_folder(folder) as kept:
         fill_changing_folders(folder)
         with vanishing(folder / name, monkeypatch):
             kept.record(ended=False)
         kept.record(ended=True)
-    with kept_folder(folder):
+    with cache.kept_folder(folder):
         assert (folder / "object.o").read_text() == "compiled"
     assert watch_changing_folders.damages == []
 
 
 @pytest.mark.parametrize("name", KINDS.values(), ids=KINDS)
 def test_what_vanishes_at_the_last_look_is_no_damage_to_the_next_build(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, watch_changing_folders: CacheWatch, name: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, watch_changing_folders: cache.CacheWatch, name: str
 ) -> None:
     """A compiler that outlived its build removes its temporary files when it ends."""
     folder = tmp_path / "tree"
-    with vanishing(folder / name, monkeypatch), kept_folder(folder):
+    with vanishing(folder / name, monkeypatch), cache.kept_folder(folder):
         fill_changing_folders(folder)
-    with kept_folder(folder):
+    with cache.kept_folder(folder):
         assert (folder / "object.o").read_text() == "compiled"
     assert watch_changing_folders.damages == []
 
 
 @pytest.mark.parametrize("name", ["file", "link"])
 def test_what_vanishes_before_it_is_read_is_not_recorded(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, watch_changing_folders: CacheWatch, name: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, watch_changing_folders: cache.CacheWatch, name: str
 ) -> None:
     folder, victim = tmp_path / "tree", tmp_path / "tree/tmp" / name
 
@@ -738,20 +724,22 @@ def test_what_vanishes_before_it_is_read_is_not_recorded(
 
         return late
 
-    with kept_folder(folder):
+    with cache.kept_folder(folder):
         fill_changing_folders(folder)
         monkeypatch.setattr(cache, "sha256_of", after_it(sha256_of))
         monkeypatch.setattr(Path, "readlink", after_it(Path.readlink))
     assert not os.path.lexists(victim)
-    with kept_folder(folder):
+    with cache.kept_folder(folder):
         assert (folder / "object.o").read_text() == "compiled"
     assert watch_changing_folders.damages == []
 
 
-def test_a_folder_is_recorded_while_compilers_work_in_it(tmp_path: Path, watch_changing_folders: CacheWatch) -> None:
+def test_a_folder_is_recorded_while_compilers_work_in_it(
+    tmp_path: Path, watch_changing_folders: cache.CacheWatch
+) -> None:
     """At each step of a build others still compile: thousands of looks, and no error."""
     folder = tmp_path / "tree"
-    with kept_folder(folder) as kept:
+    with cache.kept_folder(folder) as kept:
         fill_changing_folders(folder)
         with compiling(folder / "out/zig/tmp") as compiler:
             ends = time.monotonic() + 0.5
@@ -759,14 +747,14 @@ def test_a_folder_is_recorded_while_compilers_work_in_it(tmp_path: Path, watch_c
                 kept.record(ended=False)
             assert compiler.poll() is None
         shutil.rmtree(folder / "out")
-    with kept_folder(folder):
+    with cache.kept_folder(folder):
         assert (folder / "object.o").read_text() == "compiled"
     assert watch_changing_folders.damages == []
 
 
 @pytest.mark.parametrize("form", ["folder", "file"])
 def test_an_entry_that_another_process_removes_meanwhile_is_not_there(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, watch_changing_folders: CacheWatch, form: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, watch_changing_folders: cache.CacheWatch, form: str
 ) -> None:
     """Two builds find the same damage at once; one of them removes it before the other has looked."""
     entry = tmp_path / "entry"
@@ -775,7 +763,7 @@ def test_an_entry_that_another_process_removes_meanwhile_is_not_there(
         fill_changing_folders(entry)
     else:
         entry.write_text("file")
-    record_entry(entry)
+    cache.record_entry(entry)
     real: Callable[[str], bool] = os.path.lexists
     looks: list[str] = []
 
@@ -787,12 +775,12 @@ def test_an_entry_that_another_process_removes_meanwhile_is_not_there(
         return was
 
     monkeypatch.setattr(os.path, "lexists", lexists)
-    assert not is_kept(entry)
+    assert not cache.is_kept(entry)
     assert watch_changing_folders.damages == []
 
 
 def remove_entry_but_record(entry: Path) -> None:
     record = entry.with_name(f".{entry.name}.record")
     content = record.read_bytes()
-    remove_entry(entry)
+    cache.remove_entry(entry)
     record.write_bytes(content)

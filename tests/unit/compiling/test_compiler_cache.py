@@ -8,15 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ortrim.compiling.compiler_cache import (
-    BACKENDS,
-    backend_variables,
-    ccache_settings,
-    chosen_backend,
-    compiler_cache,
-    redis_url,
-    without_secrets,
-)
+from ortrim.compiling import compiler_cache
 from ortrim.compiling.plan import CompilerCacheUse
 
 RECORD = 'echo "$(basename "$0") $*" >>"$(dirname "$0")/calls"'
@@ -61,7 +53,7 @@ class Programs:
 
     def used(self) -> tuple[str, CompilerCacheUse | None] | None:
         bases = (Path("/build"), Path("/sources"))
-        with compiler_cache(self.folder, self.cache, bases, self.notes.append) as cache:
+        with compiler_cache.compiler_cache(self.folder, self.cache, bases, self.notes.append) as cache:
             if cache is None:
                 return None
             assert PASSWORD not in str(cache.environment)
@@ -102,7 +94,7 @@ def test_the_trial_of_the_cache_is_not_counted(programs: Programs) -> None:
     log = 'log=$(sed -n "s/^stats_log = //p" "$CCACHE_CONFIGPATH")'
     answer = 'if [ -e "$log" ]; then echo "{}"; exit; fi'
     programs.write("ccache", f'{log}\nif [ "$1" != --print-log-stats ]; then touch "$log"; fi\n{answer}\necho "[]"')
-    with compiler_cache(programs.folder, programs.cache, (), programs.notes.append) as cache:
+    with compiler_cache.compiler_cache(programs.folder, programs.cache, (), programs.notes.append) as cache:
         assert cache is not None
         assert not list((programs.folder.parent / "temporary").glob("*/log"))
 
@@ -194,7 +186,10 @@ def test_sccache_serves_what_ccache_does_not_know(programs: Programs, monkeypatc
 
 def test_an_error_of_the_build_stops_the_server(programs: Programs, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SCCACHE_GHA_ENABLED", "on")
-    with pytest.raises(KeyboardInterrupt), compiler_cache(programs.folder, programs.cache, (), programs.notes.append):
+    with (
+        pytest.raises(KeyboardInterrupt),
+        compiler_cache.compiler_cache(programs.folder, programs.cache, (), programs.notes.append),
+    ):
         raise KeyboardInterrupt
     assert programs.calls()[-1] == "sccache --stop-server"
     assert left_behind(programs) == []
@@ -225,19 +220,19 @@ def test_a_server_that_cannot_count_does_not_spoil_the_build(
 UNRELATED = {"PATH": "/bin", "PYTHONPATH": "x", "SCCACHE_DIR": "/other", "SCCACHE_CONF": "/c", "CCACHE_DIR": "/d"}
 
 
-@pytest.mark.parametrize("backend", BACKENDS, ids=lambda backend: backend.name)
+@pytest.mark.parametrize("backend", compiler_cache.BACKENDS, ids=lambda backend: backend.name)
 def test_each_backend_is_chosen_by_its_variable(backend: object) -> None:
     """Every row of the table is reached, and the variable that chooses it is among those handed over."""
-    assert backend in BACKENDS
-    row = BACKENDS[BACKENDS.index(backend)]
+    assert backend in compiler_cache.BACKENDS
+    row = compiler_cache.BACKENDS[compiler_cache.BACKENDS.index(backend)]
     environment = {**UNRELATED, row.chosen_by: "something"}
-    assert chosen_backend(environment) == row
-    assert backend_variables(environment) == {row.chosen_by: "something"}
+    assert compiler_cache.chosen_backend(environment) == row
+    assert compiler_cache.backend_variables(environment) == {row.chosen_by: "something"}
 
 
 @pytest.mark.parametrize("value", ["", "0", "off", "OFF", "false", "False", "no"])
 def test_a_backend_that_is_off_is_not_chosen(value: str) -> None:
-    assert chosen_backend({"SCCACHE_GHA_ENABLED": value}) is None
+    assert compiler_cache.chosen_backend({"SCCACHE_GHA_ENABLED": value}) is None
 
 
 def test_nothing_else_of_the_environment_is_handed_over() -> None:
@@ -249,9 +244,9 @@ def test_nothing_else_of_the_environment_is_handed_over() -> None:
         "https_proxy": "http://p",
         "NO_PROXY": "a",
     }
-    assert chosen_backend(UNRELATED) is None
-    assert ccache_settings(UNRELATED) == {}
-    assert backend_variables({**UNRELATED, **wanted}) == wanted
+    assert compiler_cache.chosen_backend(UNRELATED) is None
+    assert compiler_cache.ccache_settings(UNRELATED) == {}
+    assert compiler_cache.backend_variables({**UNRELATED, **wanted}) == wanted
 
 
 def test_ccache_is_asked_in_its_own_words() -> None:
@@ -263,7 +258,7 @@ def test_ccache_is_asked_in_its_own_words() -> None:
         "CCACHE_MAXSIZE": "20G",
         "CCACHE_DEPEND": "",
     }
-    assert ccache_settings(environment) == {
+    assert compiler_cache.ccache_settings(environment) == {
         "remote_storage": "http://store/ @layout=bazel @operation-timeout=2000",
         "remote_only": "true",
         "reshare": "true",
@@ -273,7 +268,7 @@ def test_ccache_is_asked_in_its_own_words() -> None:
 
 def test_an_empty_setting_is_none() -> None:
     """A workflow sets a variable to nothing where a secret is not to be had."""
-    assert ccache_settings({"CCACHE_REMOTE_STORAGE": "", "SCCACHE_REDIS_ENDPOINT": ""}) == {}
+    assert compiler_cache.ccache_settings({"CCACHE_REMOTE_STORAGE": "", "SCCACHE_REDIS_ENDPOINT": ""}) == {}
 
 
 @pytest.mark.parametrize(
@@ -291,16 +286,16 @@ def test_an_empty_setting_is_none() -> None:
 def test_sccaches_redis_becomes_ccaches(environment: dict[str, str], url: str) -> None:
     """Account and database move into the address; what is no address comes back as it is, for ccache to refuse."""
     variables = {f"SCCACHE_REDIS_{name}": value for name, value in environment.items()}
-    assert redis_url(variables) == url
-    assert ccache_settings(variables)["remote_storage"].split()[0] == url
+    assert compiler_cache.redis_url(variables) == url
+    assert compiler_cache.ccache_settings(variables)["remote_storage"].split()[0] == url
 
 
 def test_the_older_name_of_redis_is_known_and_ccaches_own_goes_before() -> None:
     """`SCCACHE_REDIS` is deprecated and still in many set-ups."""
     environment = {"SCCACHE_REDIS": "redis://old"}
-    assert ccache_settings(environment)["remote_storage"].split()[0] == "redis://old"
+    assert compiler_cache.ccache_settings(environment)["remote_storage"].split()[0] == "redis://old"
     environment["CCACHE_REMOTE_STORAGE"] = "redis://new"
-    assert ccache_settings(environment)["remote_storage"].split()[0] == "redis://new"
+    assert compiler_cache.ccache_settings(environment)["remote_storage"].split()[0] == "redis://new"
 
 
 @pytest.mark.parametrize(
@@ -314,12 +309,12 @@ def test_the_older_name_of_redis_is_known_and_ccaches_own_goes_before() -> None:
 )
 def test_a_store_that_hangs_is_waited_for_only_shortly(stores: str, patience: str) -> None:
     """Unless the user says how long, and where there is nothing to wait for."""
-    assert ccache_settings({"CCACHE_REMOTE_STORAGE": stores}) == {"remote_storage": stores + patience}
+    assert compiler_cache.ccache_settings({"CCACHE_REMOTE_STORAGE": stores}) == {"remote_storage": stores + patience}
 
 
 @given(st.lists(st.text(alphabet=st.characters(codec="ascii", categories=("L", "N")), min_size=5, max_size=30)))
 def test_no_secret_is_reported(secrets: list[str]) -> None:
-    told = without_secrets(
+    told = compiler_cache.without_secrets(
         f"failed: {' '.join(secrets)} at port 6379", [f"redis://u:{secret}@host" for secret in secrets]
     )
     assert not [secret for secret in secrets if secret in told.replace("failed", "").replace("6379", "")]
@@ -327,4 +322,4 @@ def test_no_secret_is_reported(secrets: list[str]) -> None:
 
 def test_what_is_no_secret_stays() -> None:
     """Words such as `on` are values too, and taking them out would spoil the sentence."""
-    assert without_secrets("region is missing on s3", ["on", "s3", ""]) == "region is missing on s3"
+    assert compiler_cache.without_secrets("region is missing on s3", ["on", "s3", ""]) == "region is missing on s3"

@@ -6,21 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from fake_library import (
-    BROADCAST,
-    EVERYTHING,
-    FOR_ADD,
-    LOG,
-    ONLY_ADD,
-    ONLY_GEMM,
-    PLATFORM,
-    UNITS,
-    compiled,
-    index_of,
-    objects_of,
-    without,
-    write_library,
-)  # fmt: skip
+import fake_library  # fmt: skip
 from ortrim.base.cache import cache_folder
 from ortrim.compiling.plan import BuildJob, CompiledUnits
 from ortrim.compiling.selective import MISSES_LIMIT, SelectiveBuild, variant_of
@@ -32,14 +18,14 @@ from refusing import refused
 from unit_samples import ADD, GEMM, INTERFACE, PROVIDER, SESSION, SGEMM, UNUSED, without_shipped_indices
 from workshop import LIBRARY, Workshop
 
-ALL = sorted(UNITS)
+ALL = sorted(fake_library.UNITS)
 NOTHING_KNOWN = "there is no translation-unit index for this version and target: compiling all files and making one"
 DOES_NOT_FIT = "the translation-unit index does not fit this build: all files are compiled"
 CHAIN = (
     ((INTERFACE, "OrtGetApiBase"),),
     ((SESSION, "make_provider"), (SESSION, "log_line"), (PROVIDER, "log_line")),
-    ((LOG, "platform"),),
-    ((PLATFORM, "cpuid_info"),),
+    ((fake_library.LOG, "platform"),),
+    ((fake_library.PLATFORM, "cpuid_info"),),
 )
 """Needs that an index may have forgotten, by how many links it takes until the linker sees them."""
 
@@ -47,8 +33,8 @@ CHAIN = (
 @pytest.fixture(autouse=True)
 def _library(workshop: Workshop, monkeypatch: pytest.MonkeyPatch) -> None:
     without_shipped_indices(monkeypatch)
-    workshop.job = with_arguments(replace(workshop.job, operator_config=ONLY_ADD))
-    write_library(workshop)
+    workshop.job = with_arguments(replace(workshop.job, operator_config=fake_library.ONLY_ADD))
+    fake_library.write_library(workshop)
 
 
 def pin(workshop: Workshop, content: UnitIndex | str) -> None:
@@ -75,10 +61,10 @@ def compile_selected(workshop: Workshop, index: UnitIndex) -> tuple[CompileOutco
 
 def test_what_the_link_takes_is_compiled(workshop: Workshop) -> None:
     """No kernel of another operator and nothing that nobody needs; upstream is called once for each phase."""
-    pin(workshop, index_of(variant_of(workshop.job)))
+    pin(workshop, fake_library.index_of(variant_of(workshop.job)))
     outcome, units = compile_needed(workshop)
     assert not outcome.failed
-    assert compiled(workshop) == sorted(FOR_ADD)
+    assert fake_library.compiled(workshop) == sorted(fake_library.FOR_ADD)
     assert units == CompiledUnits(compiled=8, total=11)
     assert workshop.notes == ["compiles 8 of 11 files"]
     assert workshop.calls() == "ub"
@@ -86,19 +72,21 @@ def test_what_the_link_takes_is_compiled(workshop: Workshop) -> None:
 
 def test_another_model_compiles_what_it_needs(workshop: Workshop) -> None:
     """In the same tree: what is not needed any more is no longer linked."""
-    pin(workshop, index_of(variant_of(workshop.job)))
+    pin(workshop, fake_library.index_of(variant_of(workshop.job)))
     compile_needed(workshop)
-    outcome, units = compile_needed(workshop, replace(workshop.job, operator_config=ONLY_ADD + ONLY_GEMM))
+    outcome, units = compile_needed(
+        workshop, replace(workshop.job, operator_config=fake_library.ONLY_ADD + fake_library.ONLY_GEMM)
+    )
     assert not outcome.failed
-    assert set(compiled(workshop)) == {*FOR_ADD, GEMM, SGEMM}
+    assert set(fake_library.compiled(workshop)) == {*fake_library.FOR_ADD, GEMM, SGEMM}
     assert units == CompiledUnits(compiled=10, total=11)
 
 
 def test_what_the_link_misses_is_added(workshop: Workshop) -> None:
-    index = index_of(variant_of(workshop.job), [(ADD, "broadcast")])
+    index = fake_library.index_of(variant_of(workshop.job), [(ADD, "broadcast")])
     outcome, units = compile_selected(workshop, index)
     assert not outcome.failed
-    assert compiled(workshop) == sorted(FOR_ADD)
+    assert fake_library.compiled(workshop) == sorted(fake_library.FOR_ADD)
     assert units == CompiledUnits(compiled=8, total=11)
     assert workshop.notes[0] == "compiles 7 of 11 files"
     assert workshop.notes[1:] == ["the link asks for 1 more file than foreseen", "compiles 8 of 11 files"]
@@ -108,15 +96,15 @@ def test_what_the_link_misses_is_added(workshop: Workshop) -> None:
 def test_kernels_that_a_link_misses_are_found_by_their_operators(workshop: Workshop) -> None:
     """Registrations name two that the index does not know to be needed; what the system defines is asked of no unit."""
     workshop.job = replace(workshop.job, operator_config="ai.onnx;14;Unheard\n")
-    outcome, units = compile_selected(workshop, index_of(variant_of(workshop.job)))
+    outcome, units = compile_selected(workshop, fake_library.index_of(variant_of(workshop.job)))
     assert not outcome.failed
-    assert compiled(workshop) == sorted({*FOR_ADD, GEMM, SGEMM})
+    assert fake_library.compiled(workshop) == sorted({*fake_library.FOR_ADD, GEMM, SGEMM})
     assert units == CompiledUnits(compiled=10, total=11)
     assert workshop.calls() == "ubub"
 
 
 def forgetful(workshop: Workshop, misses: int) -> UnitIndex:
-    return index_of(variant_of(workshop.job), [need for needs in CHAIN[:misses] for need in needs])
+    return fake_library.index_of(variant_of(workshop.job), [need for needs in CHAIN[:misses] for need in needs])
 
 
 @pytest.mark.parametrize("misses", range(1, MISSES_LIMIT + 1))
@@ -124,7 +112,7 @@ def test_a_miss_may_lead_to_another(workshop: Workshop, misses: int) -> None:
     outcome, units = compile_selected(workshop, forgetful(workshop, misses))
     assert not outcome.failed
     assert units == CompiledUnits(compiled=8, total=11)
-    assert compiled(workshop) == sorted(FOR_ADD)
+    assert fake_library.compiled(workshop) == sorted(fake_library.FOR_ADD)
     assert workshop.calls() == "ub" * (misses + 1)
     assert DOES_NOT_FIT not in workshop.notes
 
@@ -133,7 +121,7 @@ def test_an_index_that_misses_too_often_is_set_aside(workshop: Workshop) -> None
     """Everything is compiled and said to be, after what the last link asked for; the library is the same."""
     outcome, units = compile_selected(workshop, forgetful(workshop, MISSES_LIMIT + 1))
     assert (outcome.failed, units) == (False, None)
-    assert compiled(workshop) == ALL
+    assert fake_library.compiled(workshop) == ALL
     assert workshop.calls() == "ub" * (MISSES_LIMIT + 2)
     asked = "the link asks for 1 more file than foreseen"
     assert workshop.notes[-3:] == ["compiles 7 of 11 files", asked, DOES_NOT_FIT]
@@ -141,10 +129,10 @@ def test_an_index_that_misses_too_often_is_set_aside(workshop: Workshop) -> None
 
 
 def test_a_miss_that_the_index_knows_nothing_of_is_not_tried_again(workshop: Workshop) -> None:
-    index = without(index_of(variant_of(workshop.job), [(ADD, "broadcast")]), ["broadcast"])
+    index = fake_library.without(fake_library.index_of(variant_of(workshop.job), [(ADD, "broadcast")]), ["broadcast"])
     outcome, units = compile_selected(workshop, index)
     assert (outcome.failed, units) == (False, None)
-    assert compiled(workshop) == ALL
+    assert fake_library.compiled(workshop) == ALL
     assert workshop.notes == ["compiles 7 of 11 files", DOES_NOT_FIT]
 
 
@@ -163,9 +151,9 @@ def test_a_miss_that_the_index_knows_nothing_of_is_not_tried_again(workshop: Wor
 def test_a_tree_whose_objects_cannot_be_told_is_compiled_in_full(workshop: Workshop, ninja: str, why: str) -> None:
     """Nobody knows what the link misses then; it is said why, and the library is there."""
     workshop.tool("ninja", ninja)
-    outcome, units = compile_selected(workshop, index_of(variant_of(workshop.job), [(ADD, "broadcast")]))
+    outcome, units = compile_selected(workshop, fake_library.index_of(variant_of(workshop.job), [(ADD, "broadcast")]))
     assert (outcome.failed, units) == (False, None)
-    assert compiled(workshop) == ALL
+    assert fake_library.compiled(workshop) == ALL
     first, told, last = workshop.notes
     assert (first, last) == ("compiles 7 of 11 files", DOES_NOT_FIT)
     assert told.startswith("the missing files of the link cannot be found: ")
@@ -174,9 +162,11 @@ def test_a_tree_whose_objects_cannot_be_told_is_compiled_in_full(workshop: Works
 
 def test_objects_that_are_no_elf_files_are_compiled_in_full_after_a_miss(workshop: Workshop) -> None:
     """Such as bitcode, which a linker takes and whose symbols nobody else can read."""
-    spoil = "\n".join(f"(configured / '{stem}.o').write_bytes(b'BC')" for stem in (*UNITS.values(), "provider-add"))
-    write_library(workshop, before_linking=f"{spoil}\nFACTS['objects'] = str(configured)")
-    outcome, units = compile_selected(workshop, index_of(variant_of(workshop.job), [(ADD, "broadcast")]))
+    spoil = "\n".join(
+        f"(configured / '{stem}.o').write_bytes(b'BC')" for stem in (*fake_library.UNITS.values(), "provider-add")
+    )
+    fake_library.write_library(workshop, before_linking=f"{spoil}\nFACTS['objects'] = str(configured)")
+    outcome, units = compile_selected(workshop, fake_library.index_of(variant_of(workshop.job), [(ADD, "broadcast")]))
     assert (outcome.failed, units) == (False, None)
     assert workshop.notes[1].startswith("the missing files of the link cannot be found: ")
     assert "this is not an ELF file" in workshop.notes[1]
@@ -192,10 +182,10 @@ def test_without_ninja_nothing_is_learnt(workshop: Workshop) -> None:
 
 
 def test_a_symbol_that_nothing_defines_fails_the_build(workshop: Workshop) -> None:
-    write_library(
+    fake_library.write_library(
         workshop, before_linking="FACTS['symbols']['session'][1].append('nowhere')\nFACTS['defined'].append('nowhere')"
     )
-    outcome, units = compile_selected(workshop, index_of(variant_of(workshop.job)))
+    outcome, units = compile_selected(workshop, fake_library.index_of(variant_of(workshop.job)))
     assert (outcome.code, units) == (1, None)
     assert outcome.lines[-1] == "ld.lld: error: undefined symbol: nowhere"
     assert workshop.calls() == "ubub"
@@ -207,8 +197,8 @@ def test_a_symbol_that_nothing_defines_fails_the_build(workshop: Workshop) -> No
     ids=["compiler", "disk", "silent"],
 )
 def test_another_failure_is_not_tried_again(workshop: Workshop, failure: str) -> None:
-    write_library(workshop, before_linking=f"{failure}\nsys.exit(2)")
-    outcome, units = compile_selected(workshop, index_of(variant_of(workshop.job)))
+    fake_library.write_library(workshop, before_linking=f"{failure}\nsys.exit(2)")
+    outcome, units = compile_selected(workshop, fake_library.index_of(variant_of(workshop.job)))
     assert (outcome.code, units) == (2, None)
     assert workshop.calls() == "ub"
     assert workshop.notes == ["compiles 8 of 11 files"]
@@ -218,17 +208,17 @@ def test_without_an_index_everything_is_compiled_and_learnt(workshop: Workshop) 
     """The next model of the same version and flags compiles what it needs, with what the first build taught."""
     outcome, units = compile_needed(workshop)
     assert (outcome.failed, units) == (False, None)
-    assert compiled(workshop) == ALL
+    assert fake_library.compiled(workshop) == ALL
     assert workshop.notes == [NOTHING_KNOWN]
-    outcome, units = compile_needed(workshop, replace(workshop.job, operator_config=ONLY_GEMM))
+    outcome, units = compile_needed(workshop, replace(workshop.job, operator_config=fake_library.ONLY_GEMM))
     assert not outcome.failed
     assert units is not None
     assert units.compiled < units.total == 11
-    assert UNUSED not in compiled(workshop)
+    assert UNUSED not in fake_library.compiled(workshop)
 
 
 def test_the_index_of_all_types_serves_a_build_with_fewer(workshop: Workshop) -> None:
-    pin(workshop, index_of(variant_of(workshop.job)))
+    pin(workshop, fake_library.index_of(variant_of(workshop.job)))
     outcome, units = compile_needed(workshop, replace(workshop.job, without_types=("sparsetensor",)))
     assert (outcome.failed, units) == (False, CompiledUnits(compiled=8, total=11))
     assert workshop.notes == ["compiles 8 of 11 files"]
@@ -249,10 +239,12 @@ def test_what_a_build_with_fewer_types_teaches_is_a_start_for_others(workshop: W
 def test_what_an_index_does_not_know_is_compiled(workshop: Workshop) -> None:
     """Files of another version or target, or of a dependency that the index was made without."""
     variant = variant_of(workshop.job)
-    old = make_index(variant, [entry for entry in objects_of() if entry.unit != BROADCAST], [INTERFACE])
+    old = make_index(
+        variant, [entry for entry in fake_library.objects_of() if entry.unit != fake_library.BROADCAST], [INTERFACE]
+    )
     outcome, units = compile_selected(workshop, old)
     assert not outcome.failed
-    assert compiled(workshop) == sorted(FOR_ADD)
+    assert fake_library.compiled(workshop) == sorted(fake_library.FOR_ADD)
     assert units == CompiledUnits(compiled=8, total=11)
     assert "compiles 7 of 10 files" in workshop.notes
 
@@ -265,10 +257,10 @@ def test_a_build_without_an_index_starts_from_that_of_another(
     variant = replace(variant_of(workshop.job), ort_version="1.20.0", target="linux-arm64")
     path = workshop.folder / "pins" / "units" / f"{variant.stem}.json"
     path.parent.mkdir(parents=True)
-    path.write_text(render_index(index_of(variant, forgotten)))
+    path.write_text(render_index(fake_library.index_of(variant, forgotten)))
     outcome, units = compile_needed(workshop)
     assert not outcome.failed
-    assert compiled(workshop) == sorted(FOR_ADD)
+    assert fake_library.compiled(workshop) == sorted(fake_library.FOR_ADD)
     assert units == CompiledUnits(compiled=8, total=11)
     assert workshop.notes[0].endswith("for this version and target: starting from that of 1.20.0-linux-arm64-zig")
     assert not list(cache_folder("units").iterdir())
@@ -276,31 +268,31 @@ def test_a_build_without_an_index_starts_from_that_of_another(
 
 def test_a_start_that_does_not_fit_is_learnt_from(workshop: Workshop) -> None:
     variant = replace(variant_of(workshop.job), ort_version="1.20.0")
-    save_learnt(without(index_of(variant, [(ADD, "broadcast")]), ["broadcast"]))
+    save_learnt(fake_library.without(fake_library.index_of(variant, [(ADD, "broadcast")]), ["broadcast"]))
     outcome, units = compile_needed(workshop)
     assert (outcome.failed, units) == (False, None)
     assert workshop.notes[-1] == DOES_NOT_FIT
-    assert learnt_index(variant_of(workshop.job)) == index_of(variant_of(workshop.job))
+    assert learnt_index(variant_of(workshop.job)) == fake_library.index_of(variant_of(workshop.job))
 
 
 def test_what_no_index_knows_is_found_in_the_sources(workshop: Workshop) -> None:
-    (workshop.sources / BROADCAST.removeprefix("${sources}/")).write_text("void broadcast() {}\n")
+    (workshop.sources / fake_library.BROADCAST.removeprefix("${sources}/")).write_text("void broadcast() {}\n")
     (workshop.sources / UNUSED.removeprefix("${sources}/")).write_text("void broadcasts() {}\n")
-    index = without(index_of(variant_of(workshop.job), [(ADD, "broadcast")]), ["broadcast"])
+    index = fake_library.without(fake_library.index_of(variant_of(workshop.job), [(ADD, "broadcast")]), ["broadcast"])
     outcome, units = compile_selected(workshop, index)
     assert (outcome.failed, units) == (False, CompiledUnits(compiled=8, total=11))
-    assert compiled(workshop) == sorted(FOR_ADD)
+    assert fake_library.compiled(workshop) == sorted(fake_library.FOR_ADD)
 
 
 def test_what_is_learnt_is_the_index_of_the_objects(workshop: Workshop) -> None:
     """Registrations have their original's name; objects of other programs and other steps of ninja's are left out."""
-    job = replace(workshop.job, operator_config=ONLY_ADD + ONLY_GEMM)
+    job = replace(workshop.job, operator_config=fake_library.ONLY_ADD + fake_library.ONLY_GEMM)
     compile_needed(workshop, job)
-    assert learnt_index(variant_of(job)) == index_of(variant_of(job))
+    assert learnt_index(variant_of(job)) == fake_library.index_of(variant_of(job))
 
 
 def test_a_failed_build_teaches_nothing(workshop: Workshop) -> None:
-    write_library(workshop, before_linking="sys.exit(1)")
+    fake_library.write_library(workshop, before_linking="sys.exit(1)")
     outcome, units = compile_needed(workshop)
     assert (outcome.failed, units) == (True, None)
     assert learnt_index(variant_of(workshop.job)) is None
@@ -308,10 +300,10 @@ def test_a_failed_build_teaches_nothing(workshop: Workshop) -> None:
 
 
 def test_everything_is_compiled_when_everything_is_asked_for(workshop: Workshop) -> None:
-    pin(workshop, index_of(variant_of(workshop.job)))
-    outcome, units = compile_needed(workshop, replace(workshop.job, operator_config=EVERYTHING))
+    pin(workshop, fake_library.index_of(variant_of(workshop.job)))
+    outcome, units = compile_needed(workshop, replace(workshop.job, operator_config=fake_library.EVERYTHING))
     assert (outcome.failed, units) == (False, None)
-    assert compiled(workshop) == ALL
+    assert fake_library.compiled(workshop) == ALL
     assert workshop.notes == []
     assert not list(cache_folder("units").iterdir())
 
@@ -324,8 +316,10 @@ def test_a_damaged_pinned_index_stops_the_build(workshop: Workshop) -> None:
 
 
 def test_a_build_of_which_nothing_can_be_learnt_is_a_build(workshop: Workshop) -> None:
-    spoil = "\n".join(f"(configured / '{stem}.o').write_bytes(b'BC')" for stem in (*UNITS.values(), "provider-add"))
-    write_library(workshop, before_linking=f"{spoil}\nFACTS['objects'] = str(configured)")
+    spoil = "\n".join(
+        f"(configured / '{stem}.o').write_bytes(b'BC')" for stem in (*fake_library.UNITS.values(), "provider-add")
+    )
+    fake_library.write_library(workshop, before_linking=f"{spoil}\nFACTS['objects'] = str(configured)")
     outcome, units = compile_needed(workshop)
     assert (outcome.failed, units) == (False, None)
     assert workshop.notes[-1].startswith("no translation-unit index was made of this build: ")
@@ -347,16 +341,16 @@ def test_an_index_that_cannot_be_kept_does_not_spoil_the_build(workshop: Worksho
 
 
 def test_the_index_of_a_tree_has_all_that_was_compiled_in_it(workshop: Workshop) -> None:
-    job = replace(workshop.job, operator_config=EVERYTHING)
+    job = replace(workshop.job, operator_config=fake_library.EVERYTHING)
     with demand_of(workshop, job) as selective:
         selective.compile_all()
-        assert selective.index() == index_of(variant_of(job))
+        assert selective.index() == fake_library.index_of(variant_of(job))
         (workshop.tree / "out" / "MinSizeRel" / "CMakeFiles" / "lib.dir" / "interface.o").unlink()
         caught = refused(SourcesError, selective.index)
     assert caught.code == "bad-unit-index"
 
 
 def test_no_object_is_an_orphan() -> None:
-    defined = frozenset[str]().union(*(each.defined for each in objects_of()))
-    undefined = frozenset[str]().union(*(each.undefined for each in objects_of()))
+    defined = frozenset[str]().union(*(each.defined for each in fake_library.objects_of()))
+    undefined = frozenset[str]().union(*(each.undefined for each in fake_library.objects_of()))
     assert undefined - defined == {"malloc"}

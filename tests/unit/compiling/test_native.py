@@ -19,20 +19,10 @@ from ortrim.base.cache import locked
 from ortrim.base.command import run
 from ortrim.binaries.elf import read_library
 from ortrim.buildspec.buildspec import AndroidSpec
+from ortrim.compiling import workspace
 from ortrim.compiling import workspace as execution
 from ortrim.compiling.executor import Executor, linked_files, write_static_library
 from ortrim.compiling.plan import BuildJob, CompilerCacheUse
-from ortrim.compiling.workspace import (
-    JobPaths,
-    Parallelism,
-    choose_parallelism,
-    finished_build,
-    job_environment,
-    limit_parallelism,
-    memory_limit,
-    prepare_workspace,
-    result_of,
-)
 from ortrim.errors import BinaryError, BuildError, Diagnostic, ExitCode, StorageError, ToolError
 from ortrim.platforms.android.ndk import PROGRAMS
 from refusing import refused
@@ -81,7 +71,7 @@ def test_a_build_leaves_its_results(workshop: Workshop) -> None:
     assert workshop.notes == [f"compiles {result.units.compiled} of {result.units.total} files", *result.left_out]
     assert workshop.progress == [(1, 2, "file1.cc"), (2, 2, "file2.cc")]
     assert workshop.tree.is_dir()
-    assert result == result_of(finished_build(workshop.job))
+    assert result == workspace.result_of(workspace.finished_build(workshop.job))
 
 
 def test_build_py_configures_and_then_compiles(workshop: Workshop) -> None:
@@ -140,7 +130,7 @@ def test_a_measurement_compiles_every_file(workshop: Workshop) -> None:
     assert result.units is None
     assert workshop.notes == list(result.left_out)
     assert "set(ORTRIM_OMITTED\n)\n" in (workshop.tree / "hooks" / "selection.cmake").read_text()
-    assert result.folder == finished_build(workshop.job)
+    assert result.folder == workspace.finished_build(workshop.job)
 
 
 def test_build_py_sees_only_what_the_plan_says(workshop: Workshop, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -309,7 +299,9 @@ def test_programs_of_the_system_are_found_on_path(workshop: Workshop, monkeypatc
     program.chmod(0o755)
     monkeypatch.setenv("PATH", str(program.parent))
     inputs = workshop.executor().inputs
-    environment = job_environment(prepare_workspace(workshop.folder / "work", inputs, system_gcc()), system_gcc())
+    environment = workspace.job_environment(
+        workspace.prepare_workspace(workshop.folder / "work", inputs, system_gcc()), system_gcc()
+    )
     assert environment["ORTRIM_COMPILER_C"] == str(program)
     assert environment["ORTRIM_AR"] == "ar"
     assert environment["PATH"] == "/usr/bin:/bin"
@@ -478,8 +470,8 @@ def job() -> BuildJob:
 
 
 @pytest.fixture
-def paths(tmp_path: Path) -> JobPaths:
-    made = JobPaths(
+def paths(tmp_path: Path) -> workspace.JobPaths:
+    made = workspace.JobPaths(
         **{name: tmp_path / name for name in ("sources", "build", "tools", "wrappers", "config", "runner", "hooks")}
     )
     made.configured.mkdir(parents=True)
@@ -488,7 +480,7 @@ def paths(tmp_path: Path) -> JobPaths:
     return made
 
 
-def zig(paths: JobPaths, script: str) -> None:
+def zig(paths: workspace.JobPaths, script: str) -> None:
     program = paths.tools / "ziglang" / "zig"
     program.parent.mkdir(parents=True)
     program.write_text(f"#!/bin/sh\n{script}\n")
@@ -504,7 +496,7 @@ def test_a_static_library_is_joined_from_what_the_link_took() -> None:
     assert not {"libcompiler_rt.a", "libc_nonshared.a", "libubsan_rt.a", "<internal>"} & set(names)
 
 
-def test_a_linker_that_fails_is_a_failed_build(job: BuildJob, paths: JobPaths) -> None:
+def test_a_linker_that_fails_is_a_failed_build(job: BuildJob, paths: workspace.JobPaths) -> None:
     zig(paths, "echo 'ld.lld: error: no room' >&2; exit 1")
     caught = refused(BuildError, write_static_library, job, paths)
     error = caught
@@ -527,30 +519,30 @@ def test_a_linker_that_fails_is_a_failed_build(job: BuildJob, paths: JobPaths) -
     ],
 )
 def test_cores_and_memory_both_limit(cores: int, memory: int, jobs: int, reason: str) -> None:
-    assert limit_parallelism(cores, memory) == Parallelism(jobs=jobs, reason=reason)
+    assert workspace.limit_parallelism(cores, memory) == workspace.Parallelism(jobs=jobs, reason=reason)
 
 
 @given(st.integers(1, 1024), st.integers(0, 2**50))
 def test_there_is_always_one_job_and_never_more_than_cores(cores: int, memory: int) -> None:
-    assert 1 <= limit_parallelism(cores, memory).jobs <= cores
+    assert 1 <= workspace.limit_parallelism(cores, memory).jobs <= cores
 
 
 def test_what_the_user_asks_for_is_done() -> None:
-    assert choose_parallelism(64) == Parallelism(jobs=64, reason="as asked")
+    assert workspace.choose_parallelism(64) == workspace.Parallelism(jobs=64, reason="as asked")
 
 
 @pytest.mark.parametrize(("content", "limit"), [("4294967296\n", 4294967296), ("max\n", None), ("", None), ("0", None)])
 def test_a_containers_memory_is_read(tmp_path: Path, content: str, limit: int | None) -> None:
     (tmp_path / "memory.max").write_text(content)
-    assert memory_limit((tmp_path / "absent", tmp_path / "memory.max")) == limit
+    assert workspace.memory_limit((tmp_path / "absent", tmp_path / "memory.max")) == limit
 
 
 def test_without_a_control_group_there_is_no_limit(tmp_path: Path) -> None:
-    assert memory_limit((tmp_path / "absent", tmp_path)) is None
+    assert workspace.memory_limit((tmp_path / "absent", tmp_path)) is None
 
 
 def test_a_container_has_fewer_jobs_than_its_host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "memory.max").write_text("1000000000")
     monkeypatch.setattr(execution, "CGROUP_MEMORY", (tmp_path / "memory.max",))
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(8)))
-    assert choose_parallelism(None) == Parallelism(jobs=1, reason="1 GB of memory, 2 GB for each")
+    assert workspace.choose_parallelism(None) == workspace.Parallelism(jobs=1, reason="1 GB of memory, 2 GB for each")

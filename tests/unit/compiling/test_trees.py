@@ -17,21 +17,11 @@ import refusing
 from busy_folders import compiling
 from fake_library import NINJA, OBJECTS, SYMBOLS
 from ortrim.base.cache import cache_folder, locked
+from ortrim.compiling import workspace
 from ortrim.compiling.plan import BuildJob
 from ortrim.compiling.relink import LONGEST_REASON, read_objects, undefined_in
 from ortrim.compiling.translation_units import ObjectSymbols
 from ortrim.compiling.upstream_arguments import wide_sources
-from ortrim.compiling.workspace import (
-    KEPT,
-    JobPaths,
-    build_tree,
-    empty_unless_made_of,
-    forget_old_trees,
-    own_zig,
-    prepare_workspace,
-    require_past,
-    shared_zig,
-)
 from ortrim.errors import BinaryError, BuildError, ExitCode, StorageError, ToolError
 from ortrim.planning.planner import with_arguments
 from sample_plans import FOREST, sample_plan, system_gcc
@@ -50,12 +40,12 @@ OTHERS: dict[str, dict[str, Any]] = {
 
 
 def tree_of(job: BuildJob) -> Path:
-    with build_tree(job, lambda: pytest.fail("waited")) as tree:
+    with workspace.build_tree(job, lambda: pytest.fail("waited")) as tree:
         return tree.path
 
 
 def test_jobs_that_differ_in_their_operators_share_a_tree() -> None:
-    with build_tree(JOB, lambda: pytest.fail("waited")) as kept:
+    with workspace.build_tree(JOB, lambda: pytest.fail("waited")) as kept:
         tree = kept.path
         (tree / "object.o").touch()
     assert tree_of(replace(JOB, operator_config="ai.onnx;14;Relu\n")) == tree
@@ -76,12 +66,12 @@ def test_a_tree_of_other_copies_of_its_inputs_is_made_anew(tmp_path: Path) -> No
     sources = tmp_path / "sources"
     sources.mkdir()
     tree = tree_of(JOB)
-    empty_unless_made_of(tree, sources)
+    workspace.empty_unless_made_of(tree, sources)
     (tree / "object.o").touch()
-    empty_unless_made_of(tree, sources)
+    workspace.empty_unless_made_of(tree, sources)
     assert (tree / "object.o").is_file()
     os.utime(sources, ns=(0, 1))
-    empty_unless_made_of(tree, sources)
+    workspace.empty_unless_made_of(tree, sources)
     assert not (tree / "object.o").exists()
 
 
@@ -93,7 +83,7 @@ def test_a_tree_in_which_a_killed_builds_compiler_works_on_is_emptied(tmp_path: 
     for moment in range(20):
         with compiling(tree / f"out/zig/{moment}"):
             os.utime(sources, ns=(0, moment))
-            empty_unless_made_of(tree, sources)
+            workspace.empty_unless_made_of(tree, sources)
     assert not (tree / "out/object.o").exists()
 
 
@@ -115,16 +105,19 @@ def test_half_a_copy_of_what_zig_compiled_is_never_used(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, before: bool
 ) -> None:
     """Ctrl-C while it is copied: zig would take half a file for what it once wrote under that name."""
-    with shared_zig(JOB.toolchain) as shared:
+    with workspace.shared_zig(JOB.toolchain) as shared:
         write_zig(shared)
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):  # noqa: PT012 - it may come late
         if before:
             patch.setattr(shutil, "copyfile", copied_until(1, shutil.copyfile))
-        with build_tree(JOB, lambda: pytest.fail("waited")) as tree, own_zig(tree.path, JOB.toolchain):
+        with (
+            workspace.build_tree(JOB, lambda: pytest.fail("waited")) as tree,
+            workspace.own_zig(tree.path, JOB.toolchain),
+        ):
             patch.setattr(shutil, "copyfile", copied_until(1, shutil.copyfile))
-    with build_tree(JOB, lambda: pytest.fail("waited")) as tree, own_zig(tree.path, JOB.toolchain):
+    with workspace.build_tree(JOB, lambda: pytest.fail("waited")) as tree, workspace.own_zig(tree.path, JOB.toolchain):
         assert halves(tree.path / "zig") == []
-    with shared_zig(JOB.toolchain) as shared:
+    with workspace.shared_zig(JOB.toolchain) as shared:
         assert halves(shared) == []
 
 
@@ -141,9 +134,9 @@ def halves(folder: Path) -> list[str]:
 
 def test_what_zig_is_at_work_on_is_not_copied() -> None:
     """A zig that outlived its build may still rename it, or remove it."""
-    with shared_zig(JOB.toolchain) as shared:
+    with workspace.shared_zig(JOB.toolchain) as shared:
         write_zig(shared)
-    with build_tree(JOB, lambda: pytest.fail("waited")) as tree, own_zig(tree.path, JOB.toolchain):
+    with workspace.build_tree(JOB, lambda: pytest.fail("waited")) as tree, workspace.own_zig(tree.path, JOB.toolchain):
         assert (tree.path / "zig/o/1/libc++.a").is_file()
         assert not (tree.path / "zig/tmp").exists()
 
@@ -151,7 +144,7 @@ def test_what_zig_is_at_work_on_is_not_copied() -> None:
 @pytest.mark.parametrize("name", ["", "out/MinSizeRel/build.ninja", "out/MinSizeRel/.ninja_log"])
 def test_a_tree_from_the_future_is_made_anew(name: str) -> None:
     """The clock was ahead when it was used: ninja would configure it a hundred times over, or take old objects."""
-    with build_tree(JOB, lambda: pytest.fail("waited")) as kept:
+    with workspace.build_tree(JOB, lambda: pytest.fail("waited")) as kept:
         tree = kept.path
         for file in ("out/MinSizeRel/build.ninja", "out/MinSizeRel/.ninja_log"):
             (tree / file).parent.mkdir(parents=True, exist_ok=True)
@@ -159,7 +152,7 @@ def test_a_tree_from_the_future_is_made_anew(name: str) -> None:
     ahead = time.time() + 3600
     os.utime(tree / name, (ahead, ahead))
     said: list[str] = []
-    with build_tree(JOB, lambda: pytest.fail("waited"), on_note=said.append) as held:
+    with workspace.build_tree(JOB, lambda: pytest.fail("waited"), on_note=said.append) as held:
         assert held.path == tree
         assert list(tree.iterdir()) == []
     assert len(said) == 1
@@ -168,10 +161,10 @@ def test_a_tree_from_the_future_is_made_anew(name: str) -> None:
 
 def test_inputs_from_the_future_are_refused(tmp_path: Path) -> None:
     """Sources that were unpacked while the clock was ahead, or tools: with them no build would come to its end."""
-    require_past(tmp_path)
+    workspace.require_past(tmp_path)
     ahead = time.time() + 86_400
     os.utime(tmp_path, (ahead, ahead))
-    caught = refusing.refused(StorageError, require_past, tmp_path.parent, tmp_path)
+    caught = refusing.refused(StorageError, workspace.require_past, tmp_path.parent, tmp_path)
     assert (caught.code, caught.where) == ("clock-behind", str(tmp_path))
 
 
@@ -204,13 +197,13 @@ def test_what_the_objects_are_made_from_is_part_of_the_tree(other: BuildJob) -> 
 def test_a_tree_in_use_is_waited_for() -> None:
     said = []
     with ExitStack() as other:
-        held = other.enter_context(build_tree(JOB, lambda: pytest.fail("waited")))
+        held = other.enter_context(workspace.build_tree(JOB, lambda: pytest.fail("waited")))
 
         def on_wait() -> None:
             said.append("waits")
             other.close()
 
-        with build_tree(JOB, on_wait) as tree:
+        with workspace.build_tree(JOB, on_wait) as tree:
             assert tree.path == held.path
     assert said == ["waits"]
 
@@ -220,7 +213,7 @@ def test_a_file_in_the_way_of_a_tree_is_a_diagnostic() -> None:
     path.rmdir()
     path.write_text("mine")
     for _ in range(2):
-        with pytest.raises(StorageError) as caught, build_tree(JOB, lambda: pytest.fail("waited")):
+        with pytest.raises(StorageError) as caught, workspace.build_tree(JOB, lambda: pytest.fail("waited")):
             pass
         assert (caught.value.code, caught.value.exit_code) == ("path-in-the-way", ExitCode.STORAGE)
     assert path.read_text() == "mine"
@@ -238,32 +231,32 @@ def trees_of_ages(count: int) -> list[Path]:
 
 
 def test_trees_used_longest_ago_go() -> None:
-    trees = trees_of_ages(KEPT + 3)
-    forget_old_trees()
+    trees = trees_of_ages(workspace.KEPT + 3)
+    workspace.forget_old_trees()
     assert [tree for tree in trees if tree.exists()] == trees[3:]
 
 
 def test_use_makes_a_tree_young() -> None:
     mine = tree_of(JOB)
     os.utime(mine, (0, 0))
-    trees = trees_of_ages(KEPT)
+    trees = trees_of_ages(workspace.KEPT)
     tree_of(JOB)
-    forget_old_trees()
+    workspace.forget_old_trees()
     assert mine.is_dir()
     assert not trees[0].exists()
 
 
 def test_an_old_tree_that_is_in_use_stays() -> None:
-    trees = trees_of_ages(KEPT + 2)
+    trees = trees_of_ages(workspace.KEPT + 2)
     with locked(trees[0]):
-        forget_old_trees()
+        workspace.forget_old_trees()
     assert [tree for tree in trees if tree.exists()] == [trees[0], *trees[2:]]
-    forget_old_trees()
+    workspace.forget_old_trees()
     assert [tree for tree in trees if tree.exists()] == trees[2:]
 
 
 def test_a_tree_that_another_build_removes_meanwhile_is_no_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    trees = trees_of_ages(KEPT + 1)
+    trees = trees_of_ages(workspace.KEPT + 1)
     real = Path.is_dir
 
     def vanishing(path: Path) -> bool:
@@ -275,33 +268,33 @@ def test_a_tree_that_another_build_removes_meanwhile_is_no_error(monkeypatch: py
         return was
 
     monkeypatch.setattr(Path, "is_dir", vanishing)
-    forget_old_trees()
+    workspace.forget_old_trees()
     assert [tree for tree in trees if tree.exists()] == [*trees[:3], *trees[4:]]
 
 
 def test_other_files_beside_the_trees_are_left_alone() -> None:
-    trees_of_ages(KEPT + 1)
+    trees_of_ages(workspace.KEPT + 1)
     (cache_folder("trees") / "note.txt").write_text("mine")
     (cache_folder("trees") / ".hidden").mkdir()
-    forget_old_trees()
+    workspace.forget_old_trees()
     assert (cache_folder("trees") / "note.txt").read_text() == "mine"
     assert (cache_folder("trees") / ".hidden").is_dir()
 
 
 @pytest.fixture
-def paths(workshop: Workshop) -> JobPaths:
+def paths(workshop: Workshop) -> workspace.JobPaths:
     workshop.tool("ninja", NINJA)
     (workshop.folder / "work").mkdir()
-    paths = prepare_workspace(workshop.folder / "work", workshop.executor().inputs, workshop.job.toolchain)
+    paths = workspace.prepare_workspace(workshop.folder / "work", workshop.executor().inputs, workshop.job.toolchain)
     paths.configured.mkdir()
     return paths
 
 
-def describe(paths: JobPaths, text: str) -> None:
+def describe(paths: workspace.JobPaths, text: str) -> None:
     (paths.configured / "compdb.json").write_text(text)
 
 
-def refused(paths: JobPaths) -> BuildError:
+def refused(paths: workspace.JobPaths) -> BuildError:
     caught = refusing.refused(BuildError, read_objects, paths)
     assert caught.code == "objects-unknown"
     assert caught.where == str(paths.configured)
@@ -309,11 +302,11 @@ def refused(paths: JobPaths) -> BuildError:
     return caught
 
 
-def entry(paths: JobPaths, source: str, output: str) -> str:
+def entry(paths: workspace.JobPaths, source: str, output: str) -> str:
     return f'{{"directory": "{paths.configured}", "command": "cc", "file": "{source}", "output": "{output}"}}'
 
 
-def test_an_object_is_named_by_its_source(paths: JobPaths) -> None:
+def test_an_object_is_named_by_its_source(paths: workspace.JobPaths) -> None:
     (paths.configured / "add.o").write_bytes((OBJECTS / "add.o").read_bytes())
     steps = (
         entry(paths, f"{paths.sources}/onnxruntime/add.cc", "add.o"),
@@ -327,21 +320,21 @@ def test_an_object_is_named_by_its_source(paths: JobPaths) -> None:
     assert read_objects(paths) == (wanted,)
 
 
-def test_what_ninja_says_is_shown(paths: JobPaths, workshop: Workshop) -> None:
+def test_what_ninja_says_is_shown(paths: workspace.JobPaths, workshop: Workshop) -> None:
     workshop.tool("ninja", "echo 'ninja: error: build.ninja:7: bad'; exit 1")
     assert refused(paths).why == "ninja: error: build.ninja:7: bad"
     workshop.tool("ninja", f"echo {'x' * 9000} >&2; exit 1")
     assert len(refused(paths).why) == LONGEST_REASON
 
 
-def test_no_ninja_is_a_tools_diagnostic(paths: JobPaths, workshop: Workshop) -> None:
+def test_no_ninja_is_a_tools_diagnostic(paths: workspace.JobPaths, workshop: Workshop) -> None:
     (workshop.folder / "tools" / "bin" / "ninja").unlink()
     caught = refusing.refused(ToolError, read_objects, paths)
     assert caught.code == "tool-missing"
 
 
 @pytest.mark.parametrize("content", [b"", b"BC\xc0\xde", b"\x7fELF", (OBJECTS / "add.o").read_bytes()[:200]])
-def test_a_damaged_object_is_named(paths: JobPaths, content: bytes) -> None:
+def test_a_damaged_object_is_named(paths: workspace.JobPaths, content: bytes) -> None:
     (paths.configured / "add.o").write_bytes(content)
     describe(paths, f"[{entry(paths, f'{paths.sources}/add.cc', 'add.o')}]")
     caught = refusing.refused(BinaryError, read_objects, paths)
@@ -350,7 +343,7 @@ def test_a_damaged_object_is_named(paths: JobPaths, content: bytes) -> None:
 
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(text=st.text(st.sampled_from('[]{}",:1afile output\\n\\u0000')))
-def test_nonsense_of_ninjas_is_a_diagnostic(paths: JobPaths, text: str) -> None:
+def test_nonsense_of_ninjas_is_a_diagnostic(paths: workspace.JobPaths, text: str) -> None:
     describe(paths, text)
     with suppress(BuildError):
         assert read_objects(paths) == ()

@@ -21,24 +21,9 @@ from ortrim.base.cache import cache_folder, locked
 from ortrim.base.command import run
 from ortrim.base.files import sha256_of
 from ortrim.buildspec.targets import TARGETS
+from ortrim.compiling import containers
 from ortrim.compiling import containers as module
 from ortrim.compiling.container_engines import BUILDAH, DOCKER, ContainerOptions, Mount, UsableEngine, probe
-from ortrim.compiling.containers import (
-    LIFELINE,
-    STARTED,
-    ImageRecipe,
-    Images,
-    build_image,
-    environments_in_containers,
-    image_exists,
-    image_label,
-    own_folder,
-    owner,
-    pulled_digest,
-    ready_image,
-    remove_leftovers,
-    run_in,
-)
 from ortrim.compiling.executor import Executor
 from ortrim.compiling.plan import RunnerJob, Toolchain
 from ortrim.compiling.workspace import finished_build
@@ -80,7 +65,7 @@ def docker(workshop: Workshop, monkeypatch: pytest.MonkeyPatch) -> FakeEngine:
 
 def executor(workshop: Workshop, platform: Platform = LINUX, /, **options: object) -> Executor:
     given = ContainerOptions(**options)  # type: ignore[arg-type]
-    return replace(workshop.executor(), execution=environments_in_containers(given, platform.images()))
+    return replace(workshop.executor(), execution=containers.environments_in_containers(given, platform.images()))
 
 
 def tree(workshop: Workshop) -> Path:
@@ -319,8 +304,8 @@ PINNED = 'reference = "{name}:1"\ndigest = "sha256:{digest}"\n'
 PYTHON, JDK = (PINNED.format(name=name, digest=digit * 64) for name, digit in (("python", "a"), ("jdk", "b")))
 
 
-def image_recipe(toolchain: Toolchain, announce: Callable[[str], None]) -> ImageRecipe:
-    images: Images = (ANDROID if toolchain.kind == "ndk" else LINUX).images()
+def image_recipe(toolchain: Toolchain, announce: Callable[[str], None]) -> containers.ImageRecipe:
+    images: containers.Images = (ANDROID if toolchain.kind == "ndk" else LINUX).images()
     return images.image_recipe(toolchain, announce)
 
 
@@ -434,7 +419,7 @@ def test_there_is_no_ndk_for_arm(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_an_image_leaves_its_file_and_its_log(docker_container_images: FakeEngine, pins: Path) -> None:
     pin_sdk(pins)
     recipe = image_recipe(NDK, silent)
-    ready_image(probe(DOCKER), recipe, silent)
+    containers.ready_image(probe(DOCKER), recipe, silent)
     (record,) = [path for path in cache_folder("images").iterdir() if path.is_dir()]
     assert sorted(path.name for path in record.iterdir()) == ["Dockerfile", "build.log"]
     assert (record / "Dockerfile").read_text() == recipe.dockerfile == docker_container_images.built()
@@ -443,17 +428,17 @@ def test_an_image_leaves_its_file_and_its_log(docker_container_images: FakeEngin
 
 def test_an_image_that_somebody_removed_is_built_again(docker_container_images: FakeEngine) -> None:
     recipe, usable = image_recipe(ZIG, silent), probe(DOCKER)
-    ready_image(usable, recipe, silent)
-    ready_image(usable, recipe, silent)
+    containers.ready_image(usable, recipe, silent)
+    containers.ready_image(usable, recipe, silent)
     assert len(docker_container_images.calls("build")) == 1
     (docker_container_images.home / "images").write_text("")
-    ready_image(usable, recipe, silent)
+    containers.ready_image(usable, recipe, silent)
     assert len(docker_container_images.calls("build")) == 2
 
 
 def test_an_image_that_cannot_be_built_leaves_nothing(docker_container_images: FakeEngine) -> None:
     docker_container_images.answer("docker build", 1, "failed\n")
-    refused(ToolError, ready_image, probe(DOCKER), image_recipe(ZIG, silent), silent)
+    refused(ToolError, containers.ready_image, probe(DOCKER), image_recipe(ZIG, silent), silent)
     assert not [path for path in cache_folder("images").iterdir() if path.is_dir()]
 
 
@@ -461,7 +446,7 @@ def test_the_context_can_be_read_by_an_engine_of_another_user(docker_container_i
     program = docker_container_images.home / "bin" / "docker"
     check = "assert os.stat(words[-1]).st_mode & 0o005 == 0o005"
     program.write_text(program.read_text().replace('print("Step 1/1 : FROM scratch")', check))
-    ready_image(probe(DOCKER), image_recipe(ZIG, silent), silent)
+    containers.ready_image(probe(DOCKER), image_recipe(ZIG, silent), silent)
     assert docker_container_images.calls("build")
 
 
@@ -472,15 +457,15 @@ TAG = "ortrim-linux:0123"
 def image(tmp_path: Path) -> tuple[Path, str]:
     context = tmp_path / "context"
     context.mkdir()
-    (context / "Dockerfile").write_text(f"FROM scratch\n{image_label(TAG)}\n")
+    (context / "Dockerfile").write_text(f"FROM scratch\n{containers.image_label(TAG)}\n")
     return (context, TAG)
 
 
 def test_an_image_is_there_once_it_was_built(docker: FakeEngine, image: tuple[Path, str], tmp_path: Path) -> None:
     usable, lines = probe(DOCKER), list[str]()
-    assert not image_exists(usable, TAG)
-    build_image(usable, *image, tmp_path, lines.append)
-    assert image_exists(usable, TAG)
+    assert not containers.image_exists(usable, TAG)
+    containers.build_image(usable, *image, tmp_path, lines.append)
+    assert containers.image_exists(usable, TAG)
     assert lines == ["Step 1/1 : FROM scratch"]
 
 
@@ -490,7 +475,7 @@ def test_a_failed_build_is_reported_and_shows_no_password(
     monkeypatch.setenv("https_proxy", "http://user:pass-word@proxy:8080")
     docker.answer("docker build", 1, "use http://user:pass-word@proxy:8080\nwrite /x: no space left on device\n")
     lines: list[str] = []
-    error = refused(StorageError, build_image, probe(DOCKER), *image, tmp_path, lines.append)
+    error = refused(StorageError, containers.build_image, probe(DOCKER), *image, tmp_path, lines.append)
     assert error.code == "disk-full"
     assert TAG in error.where
     assert lines[0] == "use http://...@proxy:8080"
@@ -515,10 +500,10 @@ def test_what_a_killed_build_of_the_same_image_left_is_removed_first(
     docker: FakeEngine, image: tuple[Path, str], tmp_path: Path
 ) -> None:
     program = docker.home / "bin" / "buildah"
-    mine, anothers = (json.dumps({"History": [image_label(tag)]}) for tag in (TAG, "ortrim-linux:4567"))
+    mine, anothers = (json.dumps({"History": [containers.image_label(tag)]}) for tag in (TAG, "ortrim-linux:4567"))
     program.write_text(BUILDAH_SCRIPT.format(home=docker.home, mine=mine, anothers=anothers))
     program.chmod(0o755)
-    build_image(UsableEngine(engine=BUILDAH, version="1.28.2", rootless=False), *image, tmp_path, print)
+    containers.build_image(UsableEngine(engine=BUILDAH, version="1.28.2", rootless=False), *image, tmp_path, print)
     words = (docker.home / "words").read_text().splitlines()
     assert [line for line in words if line.startswith("rm")] == ["rm mine"]
     assert words[-1].startswith("build ")
@@ -529,7 +514,7 @@ def test_an_image_without_a_digest_is_refused(docker: FakeEngine, answer: str) -
     program = docker.home / "bin" / "docker"
     program.write_text(f"#!/bin/sh\necho '{answer}'\n")
     error = refused(
-        NetworkError, pulled_digest, UsableEngine(engine=DOCKER, version="28", rootless=False), "python:3.13"
+        NetworkError, containers.pulled_digest, UsableEngine(engine=DOCKER, version="28", rootless=False), "python:3.13"
     )
     assert error.code == "image-without-digest"
 
@@ -546,7 +531,7 @@ def run_words(
     usable: UsableEngine, on_line: Callable[[str], None], *words: str, flags: tuple[str, ...] = (), folder: str = "/"
 ) -> int:
     environment, mounts = {"NAME": "a value"}, (Mount(source=Path("/srv"), target="/srv"),)
-    return run_in(
+    return containers.run_in(
         usable, "image:1", words, on_line, environment=environment, folder=Path(folder), mounts=mounts, flags=flags
     )
 
@@ -587,7 +572,7 @@ def test_the_engine_is_reported_all_and_removes_the_container(usable: UsableEngi
         assert words[words.index("--user") + 1] == f"{os.geteuid()}:{os.getegid()}"
         assert docker.calls("rm")[-1] == ["rm", "--force", names[-1]]
     assert len(set(names)) == 2
-    assert all(name.startswith(f"ortrim-{owner()}-") for name in names)
+    assert all(name.startswith(f"ortrim-{containers.owner()}-") for name in names)
 
 
 def test_an_engine_that_starts_nothing_is_the_one_that_failed(usable: UsableEngine, docker: FakeEngine) -> None:
@@ -617,13 +602,13 @@ def test_a_container_that_cannot_be_removed_spoils_nothing(usable: UsableEngine,
 
 
 def test_only_what_dead_runs_left_is_removed(usable: UsableEngine, docker: FakeEngine) -> None:
-    prefix = f"ortrim-{owner()}-"
+    prefix = f"ortrim-{containers.owner()}-"
     dead, folder_only = f"{prefix}dead", f"{prefix}folder"
     for name in (dead, folder_only):
         (cache_folder("containers") / name).mkdir()
-    with own_folder() as alive:
+    with containers.own_folder() as alive:
         (docker.home / "leftovers").write_text(f"{dead}\n{alive.name}\nortrim-somebody-else\npostgres\n")
-        assert remove_leftovers(usable) == (dead,)
+        assert containers.remove_leftovers(usable) == (dead,)
         assert [words[-1] for words in docker.calls("rm")] == [dead]
         assert (alive / "alive").is_fifo()
         assert not (cache_folder("containers") / folder_only).exists()
@@ -632,11 +617,11 @@ def test_only_what_dead_runs_left_is_removed(usable: UsableEngine, docker: FakeE
 
 def test_an_engine_that_cannot_list_has_no_leftovers(usable: UsableEngine, docker: FakeEngine) -> None:
     docker.answer("docker ps", 1, "Cannot connect to the Docker daemon")
-    assert remove_leftovers(usable) == ()
+    assert containers.remove_leftovers(usable) == ()
 
 
 def test_a_container_in_use_is_held(docker: FakeEngine) -> None:
-    with own_folder() as folder:
+    with containers.own_folder() as folder:
         assert f".{folder.name}.lock" in folders()
     assert folders() == []
     with locked(cache_folder("containers") / "other"):
@@ -648,7 +633,7 @@ def lifeline(tmp_path: Path, *words: str) -> tuple[int, int, int]:
     os.mkfifo(tmp_path / "alive")
     held = os.open(tmp_path / "alive", os.O_RDWR)
     reading, writing = os.pipe()
-    argv = [sys.executable, "-I", "-S", "-c", LIFELINE, str(tmp_path / "alive"), *words]
+    argv = [sys.executable, "-I", "-S", "-c", containers.LIFELINE, str(tmp_path / "alive"), *words]
     process = os.posix_spawn(
         sys.executable, argv, os.environ, file_actions=[(os.POSIX_SPAWN_DUP2, writing, 1)], setsid=True
     )
@@ -672,7 +657,7 @@ def ended(process: int) -> int:
 def test_the_lifeline_ends_with_ortrim(tmp_path: Path, how: str) -> None:
     process, held, reading = lifeline(tmp_path, "/bin/sleep", "60")
     with os.fdopen(reading) as output:
-        assert output.readline() == f"{STARTED}\n"
+        assert output.readline() == f"{containers.STARTED}\n"
         if how == "closed":
             os.close(held)
         else:

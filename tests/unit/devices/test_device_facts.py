@@ -5,27 +5,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ortrim.base.command import run
-from ortrim.devices.facts import (
-    LINUX,
-    LONGEST_WAIT_SECONDS,
-    PAUSE_SECONDS,
-    SECTION,
-    Thermal,
-    adb_host,
-    decide,
-    linux_host,
-    maybe_emulated,
-    read_cpu_information,
-    read_sections,
-    survey_script,
-)
+from ortrim.devices import facts
 
 PHONE = "[ro.product.model]: [Phone]\n[ro.build.version.sdk]: [34]"
 
 
 def test_this_machine_answers() -> None:
-    done = run(("sh", "-c", survey_script(LINUX)))
-    host = linux_host(read_sections(done.stdout))
+    done = run(("sh", "-c", facts.survey_script(facts.LINUX)))
+    host = facts.linux_host(facts.read_sections(done.stdout))
     assert done.stderr == ""
     assert host.system == "Linux"
     assert f"Linux {Path('/proc/sys/kernel/osrelease').read_text().strip()}" == host.os_version
@@ -36,10 +23,10 @@ def test_this_machine_answers() -> None:
 
 def test_sections_are_told_apart() -> None:
     """A section has what its command printed, NUL and line ends of a terminal apart."""
-    script = survey_script({"a": "printf 'x\\000y\\n\\n'", "b": "false", "c": "echo 1; echo 2", "d": "nope"})
+    script = facts.survey_script({"a": "printf 'x\\000y\\n\\n'", "b": "false", "c": "echo 1; echo 2", "d": "nope"})
     done = run(("sh", "-c", script))
-    assert read_sections(done.stdout) == {"a": "x\ny", "b": "", "c": "1\n2", "d": ""}
-    assert read_sections(done.stdout.replace("\n", "\r\n"))["c"] == "1\n2"
+    assert facts.read_sections(done.stdout) == {"a": "x\ny", "b": "", "c": "1\n2", "d": ""}
+    assert facts.read_sections(done.stdout.replace("\n", "\r\n"))["c"] == "1\n2"
 
 
 @pytest.mark.parametrize(
@@ -55,7 +42,7 @@ def test_sections_are_told_apart() -> None:
 )
 def test_cores(present: str, cpu: str, cores: int) -> None:
     """Cores that are switched off count; without the kernel's list, those of /proc/cpuinfo do."""
-    assert linux_host({"present": present, "cpu": cpu}).cores == cores
+    assert facts.linux_host({"present": present, "cpu": cpu}).cores == cores
 
 
 @pytest.mark.parametrize(
@@ -74,8 +61,8 @@ def test_cores(present: str, cpu: str, cores: int) -> None:
 )
 def test_virtual_machines(sections: dict[str, str], kind: str, emulated: int) -> None:
     """What may be an emulated processor is told from a virtual machine of another maker, and from a board."""
-    assert linux_host(sections).kind == kind
-    assert maybe_emulated(sections) == bool(emulated)
+    assert facts.linux_host(sections).kind == kind
+    assert facts.maybe_emulated(sections) == bool(emulated)
 
 
 @pytest.mark.parametrize(
@@ -92,9 +79,11 @@ def test_virtual_machines(sections: dict[str, str], kind: str, emulated: int) ->
 )
 def test_user_emulation(shell: str, kind: str) -> None:
     """What runs the shell is known to the kernel, whatever qemu tells the shell itself; Android's properties aside."""
-    assert linux_host({"shell": shell}).kind == kind
-    android = "".join(f"\n{SECTION}{name}\n{text}\n" for name, text in {"shell": shell, "properties": PHONE}.items())
-    assert adb_host(android).kind == kind
+    assert facts.linux_host({"shell": shell}).kind == kind
+    android = "".join(
+        f"\n{facts.SECTION}{name}\n{text}\n" for name, text in {"shell": shell, "properties": PHONE}.items()
+    )
+    assert facts.adb_host(android).kind == kind
 
 
 @pytest.mark.needs("qemu-x86_64-static")
@@ -103,20 +92,22 @@ def test_user_emulation_is_seen_for_real() -> None:
 
     def kind(*words: str) -> str | None:
         shell = str(Path("/bin/sh").resolve())
-        return linux_host(read_sections(run((*words, shell, "-c", survey_script(LINUX))).stdout)).kind
+        return facts.linux_host(
+            facts.read_sections(run((*words, shell, "-c", facts.survey_script(facts.LINUX))).stdout)
+        ).kind
 
     assert kind("qemu-x86_64-static") == "user-emulation" != kind()
 
 
 def test_a_page_of_16_kilobytes() -> None:
     """The page size is the kernel's; nonsense is none."""
-    assert linux_host({"page": "16384"}).page_bytes == 16384
-    assert linux_host({"page": "getconf: not found"}).page_bytes is None
-    assert linux_host({"page": "9" * 5000}).page_bytes is None
+    assert facts.linux_host({"page": "16384"}).page_bytes == 16384
+    assert facts.linux_host({"page": "getconf: not found"}).page_bytes is None
+    assert facts.linux_host({"page": "9" * 5000}).page_bytes is None
 
 
 def test_the_line_between_sections() -> None:
-    assert read_sections(f"{SECTION}a\n1\n{SECTION}b") == {"a": "1", "b": ""}
+    assert facts.read_sections(f"{facts.SECTION}a\n1\n{facts.SECTION}b") == {"a": "1", "b": ""}
 
 
 # As qemu-system-aarch64 7.2 with Linux 6.12 prints it, shortened.
@@ -153,16 +144,16 @@ BIG_LITTLE = "".join(
 )
 def test_processors_are_named(text: str, expected: tuple[str, tuple[str, ...]]) -> None:
     """x86-64 kernels give a name; on ARM it follows from two numbers, each kind of core once."""
-    assert read_cpu_information(text) == expected
+    assert facts.read_cpu_information(text) == expected
 
 
 @given(st.text())
 def test_any_text_is_read(text: str) -> None:
-    assert len(read_cpu_information(text)) == 2
+    assert len(facts.read_cpu_information(text)) == 2
 
 
 ANY = st.builds(
-    Thermal,
+    facts.Thermal,
     status=st.none() | st.integers(-1, 9),
     battery_celsius=st.none() | st.floats(-30, 80, allow_nan=False),
 )
@@ -184,31 +175,31 @@ ANY = st.builds(
 )
 def test_decisions(status: int | None, battery: float | None, waited: float, action: str) -> None:
     """A cool device runs, a hot one waits, and one that stays hot is marked unless it says that nothing throttles."""
-    decision = decide(Thermal(status=status, battery_celsius=battery), waited)
+    decision = facts.decide(facts.Thermal(status=status, battery_celsius=battery), waited)
     assert decision.action == action
     assert bool(decision.reason) == (action != "run" or battery == 40.0)
 
 
 @given(ANY)
-def test_waiting_ends(thermal: Thermal) -> None:
+def test_waiting_ends(thermal: facts.Thermal) -> None:
     """A device that stays as it is is waited for as long as is allowed and not a second more."""
     waited, steps = 0.0, 0
-    while (decision := decide(thermal, waited)).action == "wait":
-        assert 0 < decision.seconds <= PAUSE_SECONDS
+    while (decision := facts.decide(thermal, waited)).action == "wait":
+        assert 0 < decision.seconds <= facts.PAUSE_SECONDS
         waited += decision.seconds
         steps += 1
-    assert waited in {0.0, LONGEST_WAIT_SECONDS}
+    assert waited in {0.0, facts.LONGEST_WAIT_SECONDS}
     assert steps in {0, 6}
 
 
 @given(ANY)
-def test_a_throttled_device_is_never_trusted(thermal: Thermal) -> None:
+def test_a_throttled_device_is_never_trusted(thermal: facts.Thermal) -> None:
     for waited in (0.0, 90.0, 180.0, 1e6):
-        assert decide(thermal, waited).action != "run" or not thermal.throttles
+        assert facts.decide(thermal, waited).action != "run" or not thermal.throttles
 
 
 def test_the_reason_names_the_status() -> None:
     """A reader sees Android's word for it, and the number that was too high."""
-    assert "status 3, severe" in decide(Thermal(status=3, battery_celsius=20), 0).reason
-    assert "unknown" in decide(Thermal(status=9, battery_celsius=20), 0).reason
-    assert "36.5 °C" in decide(Thermal(status=0, battery_celsius=36.5), 0).reason
+    assert "status 3, severe" in facts.decide(facts.Thermal(status=3, battery_celsius=20), 0).reason
+    assert "unknown" in facts.decide(facts.Thermal(status=9, battery_celsius=20), 0).reason
+    assert "36.5 °C" in facts.decide(facts.Thermal(status=0, battery_celsius=36.5), 0).reason

@@ -11,24 +11,10 @@ import pytest
 from device_samples import GOOD, MACHINE, REPORT, LocalTransport, sample_request
 from failing_runs import run_refused
 from ortrim.base.command import Completed, run
+from ortrim.devices import remote
 from ortrim.devices.adb import known_error
 from ortrim.devices.device import check_pinning
 from ortrim.devices.facts import Thermal
-from ortrim.devices.remote import (
-    VARIABLES,
-    Payload,
-    Probes,
-    RemoteDevice,
-    RemoteFolder,
-    RemoteMachine,
-    base_folder,
-    copy_files,
-    make_payload,
-    other_folder,
-    probed_machine,
-    run_marked,
-    text_of,
-)
 from ortrim.devices.ssh import ssh_error
 from ortrim.errors import ExitCode, StorageError, UsageError, VerifyError
 from ortrim.parity.measurements import HostFacts
@@ -41,8 +27,8 @@ def machine(tmp_path: Path) -> Path:
     return tmp_path / "machine"
 
 
-def machine_in(folder: Path, transport: LocalTransport | None = None) -> RemoteMachine:
-    return RemoteMachine(
+def machine_in(folder: Path, transport: LocalTransport | None = None) -> remote.RemoteMachine:
+    return remote.RemoteMachine(
         name="local:1",
         transport=transport or LocalTransport(),
         base=str(folder / "tmp"),
@@ -50,8 +36,8 @@ def machine_in(folder: Path, transport: LocalTransport | None = None) -> RemoteM
     )
 
 
-def device_on(machine: Path, transport: LocalTransport | None = None) -> RemoteDevice:
-    return RemoteDevice(machine_in(machine, transport))
+def device_on(machine: Path, transport: LocalTransport | None = None) -> remote.RemoteDevice:
+    return remote.RemoteDevice(machine_in(machine, transport))
 
 
 def left(machine: Path) -> list[str]:
@@ -64,7 +50,7 @@ def test_cores_and_preparation(machine: Path, tmp_path: Path, monkeypatch: pytes
     calls: list[str] = []
     core = min(os.sched_getaffinity(0))
     on_one = dataclasses.replace(machine_in(machine, transport), cores=(core,))
-    device = RemoteDevice(on_one)
+    device = remote.RemoteDevice(on_one)
     monkeypatch.setattr(device, "before_run", lambda: calls.append("cool"))
     device.run(sample_request(tmp_path))
     device.run(sample_request(tmp_path))
@@ -144,7 +130,7 @@ def test_heat_is_reported_before_and_after(machine: Path, tmp_path: Path) -> Non
         describe=lambda: dataclasses.replace(MACHINE, thermal_after=next(states)),
         time_meaningful=False,
     )
-    device = RemoteDevice(hot)
+    device = remote.RemoteDevice(hot)
     device.run(sample_request(tmp_path))
     first, second = device.facts(), device.facts()
     assert (first.thermal_before, first.thermal_after) == (1, 2)
@@ -169,12 +155,12 @@ def base(tmp_path: Path) -> Path:
     return tmp_path / "machine" / "tmp"
 
 
-def folder_below(base: Path, transport: LocalTransport | None = None) -> RemoteFolder:
-    return RemoteFolder(transport or LocalTransport(), base=f"{base}/", owner="local:1")
+def folder_below(base: Path, transport: LocalTransport | None = None) -> remote.RemoteFolder:
+    return remote.RemoteFolder(transport or LocalTransport(), base=f"{base}/", owner="local:1")
 
 
-def payload_for(folder: RemoteFolder, place: Path) -> Payload:
-    return make_payload(sample_request(place), folder.files, f"{folder.path}/outputs")
+def payload_for(folder: remote.RemoteFolder, place: Path) -> remote.Payload:
+    return remote.make_payload(sample_request(place), folder.files, f"{folder.path}/outputs")
 
 
 def test_a_push_is_not_believed(base: Path, tmp_path: Path) -> None:
@@ -225,7 +211,7 @@ class Shell(LocalTransport):
             assert shell
             return run((shell, "-c", script), environment={"PATH": str(self._path)}, timeout_seconds=seconds)
 
-        return run_marked(words, start, limit_seconds=timeout_seconds, name="local:1", explain=self._lost)
+        return remote.run_marked(words, start, limit_seconds=timeout_seconds, name="local:1", explain=self._lost)
 
     @staticmethod
     def _lost(printed: str) -> VerifyError:
@@ -249,7 +235,7 @@ def test_names_that_are_written_in_another_way(base: Path, tmp_path: Path) -> No
     request = sample_request(tmp_path)
     (request.cases[0].folder / "in\\put.npy").write_bytes(b"x")
     folder = folder_below(base)
-    folder.push(make_payload(request, folder.files, "/outputs"))
+    folder.push(remote.make_payload(request, folder.files, "/outputs"))
     assert len(list(Path(folder.files).rglob("in\\put.npy"))) == 1
 
 
@@ -286,9 +272,9 @@ def test_links_are_not_followed(tmp_path: Path) -> None:
     (tmp_path / "from").mkdir()
     for name, target in {"file": "secrets/key", "folder": "secrets", "nothing": "absent"}.items():
         (tmp_path / "from" / name).symlink_to(tmp_path / target)
-    copy_files(tmp_path / "from", tmp_path / "to")
+    remote.copy_files(tmp_path / "from", tmp_path / "to")
     assert not list((tmp_path / "to").rglob("*"))
-    assert [text_of(tmp_path / "from" / name) for name in ("file", "folder", "nothing")] == ["", "", ""]
+    assert [remote.text_of(tmp_path / "from" / name) for name in ("file", "folder", "nothing")] == ["", "", ""]
 
 
 def test_a_destination_that_cannot_be_written(tmp_path: Path) -> None:
@@ -296,21 +282,21 @@ def test_a_destination_that_cannot_be_written(tmp_path: Path) -> None:
     (tmp_path / "from").mkdir()
     (tmp_path / "from" / "x").write_bytes(b"x")
     (tmp_path / "to").write_text("a file")
-    assert refused(StorageError, copy_files, tmp_path / "from", tmp_path / "to").exit_code == ExitCode.STORAGE
+    assert refused(StorageError, remote.copy_files, tmp_path / "from", tmp_path / "to").exit_code == ExitCode.STORAGE
 
 
 def described(answer: str) -> HostFacts:
     return replace(MACHINE, model=answer.strip())
 
 
-PROBES = Probes(
+PROBES = remote.Probes(
     facts="echo 'a board'",
     read_facts=described,
     heat="echo 3",
     read_heat=lambda answer: Thermal(status=int(answer), battery_celsius=None),
     keeps_time=lambda answer: answer.strip() == "a board",
 )
-asked = partial(probed_machine, name="local:1", base="/base", cores=())
+asked = partial(remote.probed_machine, name="local:1", base="/base", cores=())
 
 
 def test_what_is_known_of_a_machine_comes_from_its_answers() -> None:
@@ -332,7 +318,7 @@ def test_a_machine_under_user_emulation() -> None:
     probes = replace(PROBES, read_facts=lambda answer: replace(described(answer), kind="user-emulation"))
     machine = asked(LocalTransport(), probes)
     assert (machine.memory_meaningful, machine.time_meaningful) == (False, False)
-    device = RemoteDevice(machine)
+    device = remote.RemoteDevice(machine)
     assert (device.memory_meaningful, device.time_meaningful) == (False, False)
     assert (device.facts().memory_meaningful, device.facts().time_meaningful) == (False, False)
     assert asked(LocalTransport(), PROBES).memory_meaningful
@@ -368,24 +354,24 @@ def test_cores_that_no_machine_has(cores: tuple[int, ...]) -> None:
 
 @pytest.fixture(autouse=True)
 def environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    for variable in VARIABLES.values():
+    for variable in remote.VARIABLES.values():
         monkeypatch.delenv(variable, raising=False)
 
 
 def test_a_board_has_the_folder_that_its_user_names(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each kind of machine has a variable of its own; an empty one says nothing."""
     monkeypatch.setenv("ORTRIM_SSH_FOLDER", "/mnt/data disk")
-    assert base_folder("ssh", "/usual") == "/mnt/data disk"
-    assert base_folder("adb", "/data/local/tmp") == "/data/local/tmp"
+    assert remote.base_folder("ssh", "/usual") == "/mnt/data disk"
+    assert remote.base_folder("adb", "/data/local/tmp") == "/data/local/tmp"
     monkeypatch.setenv("ORTRIM_SSH_FOLDER", "")
-    assert base_folder("ssh", "/usual") == "/usual"
+    assert remote.base_folder("ssh", "/usual") == "/usual"
 
 
 @pytest.mark.parametrize("folder", ["tmp", "~/x", "./x", "/a\nb", "-x"])
 def test_what_is_no_whole_path(monkeypatch: pytest.MonkeyPatch, folder: str) -> None:
     """Where it would end is nobody's guess."""
     monkeypatch.setenv("ORTRIM_ADB_FOLDER", folder)
-    error = refused(UsageError, base_folder, "adb", "/data/local/tmp")
+    error = refused(UsageError, remote.base_folder, "adb", "/data/local/tmp")
     assert (error.code, error.where) == ("bad-folder", "ORTRIM_ADB_FOLDER")
     assert error.exit_code == ExitCode.USAGE
     assert "/data/local/tmp" in error.hint
@@ -400,4 +386,4 @@ def test_hints_name_the_variable(words: str) -> None:
     ):
         assert error is not None
         assert variable in error.hint
-    assert "ORTRIM_ADB_FOLDER or ORTRIM_SSH_FOLDER" in other_folder("other:1")
+    assert "ORTRIM_ADB_FOLDER or ORTRIM_SSH_FOLDER" in remote.other_folder("other:1")

@@ -5,17 +5,7 @@ import pytest
 
 from device_farm_service import zipped
 from ortrim.base.command import stopped_by
-from ortrim.devices.farms.farm import (
-    FarmStage,
-    Seen,
-    Transient,
-    follow,
-    keep,
-    pause,
-    persist,
-    require_free,
-    unpack_results,
-)
+from ortrim.devices.farms import farm
 from ortrim.errors import Diagnostic, ExitCode, NetworkError, StorageError
 
 WHERE = "devicefarm:voice/phones"
@@ -24,7 +14,7 @@ WHERE = "devicefarm:voice/phones"
 def refused(tmp_path: Path, content: bytes, top: str = "") -> Diagnostic:
     (tmp_path / "a.zip").write_bytes(content)
     with pytest.raises(Diagnostic) as caught:
-        unpack_results(tmp_path / "a.zip", tmp_path / "out", WHERE, top)
+        farm.unpack_results(tmp_path / "a.zip", tmp_path / "out", WHERE, top)
     assert caught.value.where == WHERE
     assert [path.name for path in tmp_path.iterdir()] == ["a.zip"]
     return caught.value
@@ -38,7 +28,7 @@ def test_a_folder_wherever_it_is(tmp_path: Path) -> None:
     """Only what is below the top folder is unpacked; of several the outermost counts."""
     content = zipped({"x/$Y/top/a": b"1", "x/$Y/top/top/b": b"2", "x/other": b"3", "topper/c": b"4"})
     (tmp_path / "a.zip").write_bytes(content)
-    unpack_results(tmp_path / "a.zip", tmp_path / "out", WHERE, "top")
+    farm.unpack_results(tmp_path / "a.zip", tmp_path / "out", WHERE, "top")
     assert names(tmp_path / "out") == ["a", "top/b"]
 
 
@@ -59,18 +49,18 @@ def test_what_is_the_disks_stays_the_disks(tmp_path: Path) -> None:
     (tmp_path / "a.zip").write_bytes(zipped({"a": b"1"}))
     (tmp_path / "out").write_text("")
     with pytest.raises(StorageError) as caught:
-        unpack_results(tmp_path / "a.zip", tmp_path / "out", WHERE)
+        farm.unpack_results(tmp_path / "a.zip", tmp_path / "out", WHERE)
     assert (caught.value.code, caught.value.where) == ("path-in-the-way", str(tmp_path / "out"))
 
 
 def test_a_destination_has_to_be_new(tmp_path: Path) -> None:
     """A folder, a file or a link to nothing is in the way; a path that is not there yet is not."""
-    require_free(tmp_path / "a" / "b")
+    farm.require_free(tmp_path / "a" / "b")
     (tmp_path / "file").write_text("")
     (tmp_path / "link").symlink_to("nowhere")
     for path in (tmp_path, tmp_path / "file", tmp_path / "link", tmp_path / "file" / "below"):
         with pytest.raises(StorageError) as caught:
-            require_free(path)
+            farm.require_free(path)
         assert caught.value.code == "path-in-the-way"
 
 
@@ -78,7 +68,7 @@ def test_a_destination_that_came_meanwhile(tmp_path: Path) -> None:
     """What somebody else put there while the run went on is not touched."""
     (tmp_path / "out").mkdir()
     with pytest.raises(StorageError) as caught:
-        keep(tmp_path / "out", lambda folder: (folder / "a").touch())
+        farm.keep(tmp_path / "out", lambda folder: (folder / "a").touch())
     assert caught.value.code == "path-in-the-way"
     assert names(tmp_path / "out") == []
 
@@ -93,11 +83,11 @@ def asked(failures: int) -> tuple[list[int], Diagnostic | None, str]:
     def ask() -> str:
         count.append(1)
         if len(count) <= failures:
-            raise Transient(LOST)
+            raise farm.Transient(LOST)
         return "here"
 
     try:
-        return count, None, persist(ask, (0.0, 0.0))
+        return count, None, farm.persist(ask, (0.0, 0.0))
     except Diagnostic as error:
         return count, error, ""
 
@@ -116,22 +106,22 @@ def test_the_diagnostic_hides_what_was_before() -> None:
     assert error.__suppress_context__
 
 
-def followed(stages: list[FarmStage], *, queue_seconds: float = 60, run_seconds: float = 60) -> list[str]:
+def followed(stages: list[farm.FarmStage], *, queue_seconds: float = 60, run_seconds: float = 60) -> list[str]:
     """Follow a run through stages, the last of which stays; return what was told."""
     told: list[str] = []
 
-    def look() -> Seen[int]:
+    def look() -> farm.Seen[int]:
         stage = stages.pop(0) if len(stages) > 1 else stages[0]
         return stage, stage.name, 7
 
     limits = {"queue_seconds": queue_seconds, "run_seconds": run_seconds}
-    assert follow(look, told.append, **limits, interval_seconds=0.0) == 7
+    assert farm.follow(look, told.append, **limits, interval_seconds=0.0) == 7
     return told
 
 
 def test_waiting_does_not_count_as_running() -> None:
     """What a device is waited for is not taken from the run's time."""
-    assert followed([FarmStage.WAITING, FarmStage.DONE], run_seconds=0) == [
+    assert followed([farm.FarmStage.WAITING, farm.FarmStage.DONE], run_seconds=0) == [
         "WAITING",
         "DONE",
     ]
@@ -140,8 +130,8 @@ def test_waiting_does_not_count_as_running() -> None:
 def test_a_pause_hears_of_a_request_to_stop() -> None:
     stop = threading.Event()
     with stopped_by(stop):
-        pause(0.0)
+        farm.pause(0.0)
         stop.set()
         with pytest.raises(KeyboardInterrupt):
-            pause(3600.0)
-        pause(0.01)
+            farm.pause(3600.0)
+        farm.pause(0.01)

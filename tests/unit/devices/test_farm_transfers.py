@@ -8,14 +8,7 @@ import requests
 
 from loopback_service import LOST, Asked, LoopbackService, Reply
 from ortrim.base.http import TransportError, same_origin
-from ortrim.devices.farms.farm import (
-    Upload,
-    fetch_file,
-    keep_addresses_out_of_logs,
-    may_pass,
-    same_way,
-    send_file,
-)
+from ortrim.devices.farms import farm
 from ortrim.errors import StorageError
 
 SECRET = "X-Amz-Signature=geheim-44"  # noqa: S105 - a secret to look for
@@ -44,7 +37,7 @@ def store(monkeypatch: pytest.MonkeyPatch) -> Iterator[Store]:
 def failure(url: str, path: Path, most_bytes: int = 10_000) -> TransportError:
     """Return why a file cannot be fetched, without a word of the address anywhere in it."""
     with pytest.raises(TransportError) as caught:
-        fetch_file(url, path, most_bytes=most_bytes)
+        farm.fetch_file(url, path, most_bytes=most_bytes)
     assert (caught.value.__cause__, caught.value.__context__) == (None, None)
     assert SECRET not in f"{caught.value!r} {caught.value}"
     return caught.value
@@ -67,7 +60,7 @@ def test_what_does_not_come(store: Store, tmp_path: Path, reply: Reply, status: 
     """A failure says whether it may be gone the next time."""
     store.faults["GET"] = [reply]
     error = failure(f"{store.address}/a?{SECRET}", tmp_path / "a")
-    assert (error.status, may_pass(error)) == (status, transient)
+    assert (error.status, farm.may_pass(error)) == (status, transient)
 
 
 @pytest.mark.parametrize(
@@ -80,19 +73,19 @@ def test_addresses_that_are_none(tmp_path: Path, url: str) -> None:
 def test_the_disk_is_not_the_network(store: Store, tmp_path: Path) -> None:
     """A file that cannot be written or read is an error of the disk's."""
     with pytest.raises(StorageError):
-        fetch_file(f"{store.address}/a", tmp_path / "absent" / "a", most_bytes=1)
+        farm.fetch_file(f"{store.address}/a", tmp_path / "absent" / "a", most_bytes=1)
     with pytest.raises(StorageError):
-        send_file(f"{store.address}/a", tmp_path / "absent", {})
+        farm.send_file(f"{store.address}/a", tmp_path / "absent", {})
 
 
 def test_a_file_that_shrank() -> None:
-    assert list(Upload(io.BytesIO(b"abc"), 9)) == [b"abc"]
+    assert list(farm.Upload(io.BytesIO(b"abc"), 9)) == [b"abc"]
 
 
 def test_addresses_stay_out_of_logs(store: Store, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    keep_addresses_out_of_logs()
+    farm.keep_addresses_out_of_logs()
     with caplog.at_level(logging.DEBUG):
-        fetch_file(f"{store.address}/a?{SECRET}", tmp_path / "a", most_bytes=10_000)
+        farm.fetch_file(f"{store.address}/a?{SECRET}", tmp_path / "a", most_bytes=10_000)
     assert SECRET not in caplog.text
 
 
@@ -102,8 +95,8 @@ def test_a_signed_address_is_enough(store: Store, tmp_path: Path, monkeypatch: p
     (tmp_path / "netrc").chmod(0o600)
     monkeypatch.setenv("NETRC", str(tmp_path / "netrc"))
     assert requests.get(store.address, timeout=9).request.headers["Authorization"]
-    send_file(f"{store.address}/a", tmp_path / "netrc", {})
-    fetch_file(f"{store.address}/a", tmp_path / "a", most_bytes=1000)
+    farm.send_file(f"{store.address}/a", tmp_path / "netrc", {})
+    farm.fetch_file(f"{store.address}/a", tmp_path / "a", most_bytes=1000)
     assert [asked.headers.get("authorization") is None for asked in store.asked] == [False, True, True]
 
 
@@ -114,7 +107,7 @@ def test_another_server_gets_no_credentials(store: Store, tmp_path: Path, monkey
     monkeypatch.setenv("NETRC", str(tmp_path / "netrc"))
     other = Store()
     store.faults["GET"] = [Reply(status=302, headers={"Location": f"{other.address}/c"})]
-    fetch_file(f"{store.address}/a", tmp_path / "a", most_bytes=1000)
+    farm.fetch_file(f"{store.address}/a", tmp_path / "a", most_bytes=1000)
     other.close()
     assert ["authorization" in asked.headers for asked in (*store.asked, *other.asked)] == [False, False]
 
@@ -125,7 +118,7 @@ def test_servers_and_ways() -> None:
     assert not same_origin("http://a.b/c", "https://a.b/c")
     assert not same_origin("https://a.b:8/c", "https://a.b/c")
     assert not same_origin("https://a.b@evil/c", "https://a.b/c")
-    assert same_way("https://x/", "http://127.0.0.1:1")
-    assert same_way("http://x/", "http://127.0.0.1:1")
-    assert not same_way("http://x/", "https://aws")
-    assert not same_way("file:///etc/passwd", "https://aws")
+    assert farm.same_way("https://x/", "http://127.0.0.1:1")
+    assert farm.same_way("http://x/", "http://127.0.0.1:1")
+    assert not farm.same_way("http://x/", "https://aws")
+    assert not farm.same_way("file:///etc/passwd", "https://aws")

@@ -13,32 +13,17 @@ from hypothesis import strategies as st
 from device_samples import sample_request
 from harness_farm import PHONE, write_results
 from harness_log import PART_BYTES, encode
-from ortrim.devices.harness import (
-    LEAST_SECONDS,
-    MOST_BYTES,
-    MOST_RESULTS_BYTES,
-    MOST_SECONDS,
-    RUNNER_LIBRARY,
-    BrokenTransport,
-    HarnessContent,
-    batch_seconds,
-    crash,
-    decode,
-    folder_of_run,
-    harness_content,
-    portable,
-    read_results,
-)
+from ortrim.devices import harness
 from ortrim.errors import ExitCode, StorageError, VerifyError
 from ortrim.parity.runner import Repetition, RunRequest
 
-CONTENT = HarnessContent(requests='{"runs": []}', libraries={}, assets={})
+CONTENT = harness.HarnessContent(requests='{"runs": []}', libraries={}, assets={})
 RUN = {"how": "exit", "code": 0, "stdout": "", "stderr": "", "seconds": 1.5, "thermal": -1}
 
 
 def refused(folder: Path) -> VerifyError:
     with pytest.raises(VerifyError) as caught:
-        read_results(folder, CONTENT, "firebase:x")
+        harness.read_results(folder, CONTENT, "firebase:x")
     assert caught.value.exit_code == ExitCode.VERIFY
     assert caught.value.where == "firebase:x"
     return caught.value
@@ -47,7 +32,7 @@ def refused(folder: Path) -> VerifyError:
 def test_results_are_read_back(tmp_path: Path) -> None:
     after = PHONE | {"thermal": "Thermal Status: 2", "battery": "  present: true\n  temperature: 391"}
     write_results(tmp_path, CONTENT, runs=[RUN, RUN | {"how": "timeout", "code": 137}], facts_after=after)
-    results = read_results(tmp_path, CONTENT, "firebase:x")
+    results = harness.read_results(tmp_path, CONTENT, "firebase:x")
     assert [(run.how, run.code) for run in results.runs] == [("exit", 0), ("timeout", 137)]
     host = results.host
     assert (host.kind, host.model, host.api_level, host.abi) == ("physical", "Google Pixel 8", 34, "arm64-v8a")
@@ -59,7 +44,7 @@ def test_results_are_read_back(tmp_path: Path) -> None:
 def test_an_app_that_died_has_told_of_the_device_before(tmp_path: Path) -> None:
     """Its facts from the beginning are all there is."""
     write_results(tmp_path, CONTENT, complete=False, facts_after={})
-    results = read_results(tmp_path, CONTENT, "firebase:x")
+    results = harness.read_results(tmp_path, CONTENT, "firebase:x")
     assert (results.complete, results.host.model) == (False, "Google Pixel 8")
 
 
@@ -77,7 +62,7 @@ def test_no_results(tmp_path: Path, kind: str) -> None:
 
 
 def test_results_of_other_requests(tmp_path: Path) -> None:
-    write_results(tmp_path, HarnessContent(requests="{}", libraries={}, assets={}))
+    write_results(tmp_path, harness.HarnessContent(requests="{}", libraries={}, assets={}))
     assert refused(tmp_path).code == "farm-results-foreign"
 
 
@@ -103,7 +88,7 @@ def test_what_is_not_our_file(tmp_path: Path, text: str) -> None:
 
 def test_results_without_an_end(tmp_path: Path) -> None:
     with (tmp_path / "results.json").open("wb") as file:
-        file.truncate(MOST_RESULTS_BYTES + 1)
+        file.truncate(harness.MOST_RESULTS_BYTES + 1)
     assert refused(tmp_path).code == "farm-results-unreadable"
 
 
@@ -125,13 +110,13 @@ def test_a_run_is_found_where_it_belongs_alone(tmp_path: Path) -> None:
     came = tmp_path / "came"
     (came / "runs" / "001").mkdir(parents=True)
     (came / "runs" / "000").symlink_to(tmp_path / "elsewhere" / "000")
-    assert folder_of_run(came, 0) is None
-    assert folder_of_run(came, 1) == came / "runs" / "001"
-    assert folder_of_run(came, 2) is None
+    assert harness.folder_of_run(came, 0) is None
+    assert harness.folder_of_run(came, 1) == came / "runs" / "001"
+    assert harness.folder_of_run(came, 2) is None
     other = tmp_path / "other"
     other.mkdir()
     (other / "runs").symlink_to(tmp_path / "elsewhere")
-    assert folder_of_run(other, 0) is None
+    assert harness.folder_of_run(other, 0) is None
 
 
 @pytest.fixture(name="request_here")
@@ -141,10 +126,10 @@ def fixture_request(tmp_path: Path) -> RunRequest:
 
 def test_command_lines_name_folders_that_the_app_knows(request_here: RunRequest, tmp_path: Path) -> None:
     """No path of this machine is in them; the runner is named so that an app may start it."""
-    content = harness_content((request_here, replace(request_here, outputs=tmp_path / "here")))
+    content = harness.harness_content((request_here, replace(request_here, outputs=tmp_path / "here")))
     assert str(tmp_path) not in content.requests
     first, second = (run["words"] for run in json.loads(content.requests)["runs"])
-    assert first[0] == f"/@native/{RUNNER_LIBRARY}"
+    assert first[0] == f"/@native/{harness.RUNNER_LIBRARY}"
     library, model, case = (first[first.index(option) + 1] for option in ("--library", "--model", "--case"))
     assert library.startswith("/@native/libortrim_")
     assert library.endswith(".so")
@@ -161,7 +146,7 @@ def test_no_name_meets_androids_packaging(request_here: RunRequest, name: str) -
     """What aapt leaves out, unpacks or cannot name lies under its digest, and gets its name back on the device."""
     folder = request_here.cases[0].folder
     (folder / name).write_bytes(b"a file of the case")
-    content = harness_content((request_here,))
+    content = harness.harness_content((request_here,))
     asset = next(asset for asset, path in content.assets.items() if path == folder / name)
     assert asset.startswith("ortrim/files/")
     assert set(asset.rpartition("/")[2]) <= set("0123456789abcdef")
@@ -171,28 +156,28 @@ def test_no_name_meets_androids_packaging(request_here: RunRequest, name: str) -
 
 def test_the_same_requests_give_the_same_bytes(tmp_path: Path) -> None:
     """Wherever they lie, so that an app that is compiled already is known again."""
-    here, there = (harness_content((sample_request(tmp_path / name),)) for name in ("here", "there"))
+    here, there = (harness.harness_content((sample_request(tmp_path / name),)) for name in ("here", "there"))
     assert here.requests == there.requests
 
 
 def test_a_file_that_is_gone(request_here: RunRequest) -> None:
     request_here.model.unlink()
     with pytest.raises(StorageError, match="could not be read") as caught:
-        harness_content((request_here,))
+        harness.harness_content((request_here,))
     assert caught.value.where == str(request_here.model)
 
 
 def test_where_outputs_go_here_makes_no_difference(request_here: RunRequest, tmp_path: Path) -> None:
     """They are told when they are asked for; whether there are any does make one."""
     one, other = (replace(request_here, outputs=tmp_path / name) for name in ("one", "other"))
-    assert portable(one) == portable(other) != portable(request_here)
+    assert harness.portable(one) == harness.portable(other) != harness.portable(request_here)
 
 
 def test_the_time_for_all_is_bounded(request_here: RunRequest) -> None:
     long = replace(request_here, repetition=Repetition(seconds=20.0))
-    assert batch_seconds((request_here,)) == LEAST_SECONDS
-    assert batch_seconds((long,) * 20) == 600.0
-    assert batch_seconds((long,) * 1000) == MOST_SECONDS
+    assert harness.batch_seconds((request_here,)) == harness.LEAST_SECONDS
+    assert harness.batch_seconds((long,) * 20) == 600.0
+    assert harness.batch_seconds((long,) * 1000) == harness.MOST_SECONDS
 
 
 @pytest.mark.parametrize(
@@ -210,15 +195,15 @@ def test_lines_that_tell_of_a_crash(tmp_path: Path, line: str) -> None:
     """They are told apart from all others of a log, the last of them without what is around."""
     log = tmp_path / "device.log"
     log.write_text(f"I Zygote: begins\n11-21 12:00:00.000  1 1 {line}\nI Zygote: ends\n")
-    assert crash(log).endswith(line)
-    assert "Zygote" not in crash(log)
+    assert harness.crash(log).endswith(line)
+    assert "Zygote" not in harness.crash(log)
 
 
 def test_of_many_crashes_the_last_lines_are_reported(tmp_path: Path) -> None:
     """Short ones, since a log may be anything."""
     log = tmp_path / "device.log"
     log.write_bytes(b"".join(b"Fatal signal %d \xff%s\n" % (number, b"x" * 900) for number in range(9)))
-    lines = crash(log).splitlines()
+    lines = harness.crash(log).splitlines()
     assert [line[:14] for line in lines] == ["Fatal signal 6", "Fatal signal 7", "Fatal signal 8"]
     assert max(map(len, lines)) == 200
 
@@ -233,8 +218,8 @@ noise = st.text(alphabet=st.characters(exclude_categories=["Cs"], exclude_charac
 @given(payloads)
 def test_what_goes_in_comes_out(payload: bytes) -> None:
     """Any payload survives, with or without what a log puts before a line and a carriage return after it."""
-    assert decode(encode(payload)) == payload
-    assert decode(f"{BEFORE}{line}\r\n" for line in encode(payload)) == payload
+    assert harness.decode(encode(payload)) == payload
+    assert harness.decode(f"{BEFORE}{line}\r\n" for line in encode(payload)) == payload
 
 
 @given(payloads, st.lists(noise, max_size=20), st.randoms(use_true_random=False))
@@ -245,7 +230,7 @@ def test_lines_of_others_and_repeated_lines_do_no_harm(
     *parts, end = encode(payload)
     lines = [*parts, *parts, *others]
     chance.shuffle(lines)
-    assert decode([*lines, end]) == payload
+    assert harness.decode([*lines, end]) == payload
 
 
 @given(payloads.filter(bool), st.data())
@@ -259,23 +244,23 @@ def test_a_damaged_line_is_noticed(payload: bytes, data: st.DataObject) -> None:
     lines[number] = lines[number][:place] + letter + lines[number][place + 1 :]
     if decode_or_none(lines) is not None:
         # base64 has letters whose last bits say nothing.
-        assert decode(lines) == payload
+        assert harness.decode(lines) == payload
 
 
 def decode_or_none(lines: list[str]) -> bytes | None:
     try:
-        return decode(lines)
-    except BrokenTransport:
+        return harness.decode(lines)
+    except harness.BrokenTransport:
         return None
 
 
 def test_the_last_whole_payload_counts() -> None:
     """A program that ran twice has printed twice; what broke after a whole one does not matter."""
     old, new = b"old" * 2000, b"new" * 3000
-    assert decode([*encode(old), *encode(new)]) == new
-    assert decode([*encode(old), *encode(new)[:-1]]) == old
-    assert decode([*encode(old), *encode(new)[1:]]) == old
-    assert decode([*encode(b"a" * 9), *encode(b"b" * 9)]) == b"b" * 9
+    assert harness.decode([*encode(old), *encode(new)]) == new
+    assert harness.decode([*encode(old), *encode(new)[:-1]]) == old
+    assert harness.decode([*encode(old), *encode(new)[1:]]) == old
+    assert harness.decode([*encode(b"a" * 9), *encode(b"b" * 9)]) == b"b" * 9
 
 
 @pytest.mark.parametrize(
@@ -286,17 +271,17 @@ def test_the_last_whole_payload_counts() -> None:
         (encode(b"x")[:-1], "ends in the middle"),
         (encode(b"x")[1:], "do not have the digest"),
         ([encode(b"x")[0], encode(b"y")[-1]], "do not have the digest"),
-        ([f"ortrim-result-end {hashlib.sha256(b'').hexdigest()} {MOST_BYTES + 1}"], "announces"),
+        ([f"ortrim-result-end {hashlib.sha256(b'').hexdigest()} {harness.MOST_BYTES + 1}"], "announces"),
         (["ortrim-result-too-large 40000000"], "40,000,000 bytes"),
         (["ortrim-result 1/1 A", encode(b"x")[-1]], "do not have the digest"),
         (["ortrim-result 1/1 ====", encode(b"x")[-1]], "ends in|digest"),
     ],
 )  # fmt: skip
 def test_what_is_wrong_is_said(lines: list[str], words: str) -> None:
-    with pytest.raises(BrokenTransport, match=words):
-        decode(lines)
+    with pytest.raises(harness.BrokenTransport, match=words):
+        harness.decode(lines)
 
 
 def test_nothing_is_taken_from_a_claim() -> None:
-    with pytest.raises(BrokenTransport, match="lost 999,998 of the 999,999 lines"):
-        decode(["ortrim-result 7/999999 QUJD", f"ortrim-result-end {'0' * 64} 3"])
+    with pytest.raises(harness.BrokenTransport, match="lost 999,998 of the 999,999 lines"):
+        harness.decode(["ortrim-result 7/999999 QUJD", f"ortrim-result-end {'0' * 64} 3"])

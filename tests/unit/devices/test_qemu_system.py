@@ -5,19 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import fake_machine
 from device_samples import MACHINE, sample_request
 from failing_runs import run_refused
-from fake_machine import (
-    DEADLOCK,
-    FACTS,
-    GOOD_FILES,
-    OUT_OF_MEMORY,
-    PANIC,
-    answer_of,
-    fake_machine,
-    fake_qemu,
-    fake_tool,
-)
 from ortrim.devices.qemu import LOWER_MIB, STEP_MIB, QemuSystem, least_memory, tries
 from ortrim.errors import VerifyError
 from ortrim.parity.runner import RunRequest
@@ -32,17 +22,19 @@ def request_(tmp_path: Path) -> RunRequest:
 
 
 def device_with(place: Path, answer: bytes = b"", console: str = "", then: str = "exit 0") -> QemuSystem:
-    return fake_machine(place, fake_qemu(place / "qemu", answer=answer, console=console, then=then))
+    return fake_machine.fake_machine(
+        place, fake_machine.fake_qemu(place / "qemu", answer=answer, console=console, then=then)
+    )
 
 
 @pytest.mark.parametrize(
     ("answer", "console"),
     [
-        (answer_of(FACTS, [137]), OUT_OF_MEMORY),
-        (b"@@BEGIN\n", OUT_OF_MEMORY),
-        (b"@@BEGIN\n@@EXIT 137\n", OUT_OF_MEMORY),
-        (b"", DEADLOCK),
-        (answer_of(FACTS, [126]), "[    0.6] Initramfs unpacking failed: write error"),
+        (fake_machine.answer_of(fake_machine.FACTS, [137]), fake_machine.OUT_OF_MEMORY),
+        (b"@@BEGIN\n", fake_machine.OUT_OF_MEMORY),
+        (b"@@BEGIN\n@@EXIT 137\n", fake_machine.OUT_OF_MEMORY),
+        (b"", fake_machine.DEADLOCK),
+        (fake_machine.answer_of(fake_machine.FACTS, [126]), "[    0.6] Initramfs unpacking failed: write error"),
     ],
 )
 def test_too_little_memory_is_a_verdict(tmp_path: Path, request_: RunRequest, answer: bytes, console: str) -> None:
@@ -55,11 +47,11 @@ def test_too_little_memory_is_a_verdict(tmp_path: Path, request_: RunRequest, an
 @pytest.mark.parametrize(
     ("answer", "console", "why"),
     [
-        (b"", PANIC, "Kernel panic - not syncing: VFS: Unable to mount root fs on unknown-block(0,0)"),
+        (b"", fake_machine.PANIC, "Kernel panic - not syncing: VFS: Unable to mount root fs on unknown-block(0,0)"),
         (b"", "last words", "last words"),
         (b"", "", ""),
         (b"@@BEGIN\n", "gone", "gone"),
-        (answer_of(GOOD_FILES)[:300], "cut", "cut"),
+        (fake_machine.answer_of(fake_machine.GOOD_FILES)[:300], "cut", "cut"),
     ],
 )
 def test_a_machine_that_ends_early(tmp_path: Path, request_: RunRequest, answer: bytes, console: str, why: str) -> None:
@@ -71,18 +63,18 @@ def test_a_machine_that_ends_early(tmp_path: Path, request_: RunRequest, answer:
 
 
 def test_a_machine_can_be_asked_without_a_run(tmp_path: Path) -> None:
-    device = device_with(tmp_path, answer_of(FACTS, []))
+    device = device_with(tmp_path, fake_machine.answer_of(fake_machine.FACTS, []))
     assert device.facts() == device.facts()
     assert device.facts().cores == 1
 
 
 def test_a_machine_that_cannot_be_asked(tmp_path: Path) -> None:
-    assert refused(VerifyError, device_with(tmp_path, b"", PANIC).facts).code == "machine-crashed"
+    assert refused(VerifyError, device_with(tmp_path, b"", fake_machine.PANIC).facts).code == "machine-crashed"
 
 
 def test_another_ceiling_is_another_device(tmp_path: Path) -> None:
     """The ceiling is in the name unless it is the usual one, and reaches qemu."""
-    device = fake_machine(tmp_path, fake_tool(tmp_path / "qemu", "exit 0"))
+    device = fake_machine.fake_machine(tmp_path, fake_machine.fake_tool(tmp_path / "qemu", "exit 0"))
     assert device.name == "qemu-system:cortex-a53"
     smaller = device.with_memory(64)
     assert (smaller.name, smaller.machine.memory_mib) == ("qemu-system:cortex-a53@64", 64)

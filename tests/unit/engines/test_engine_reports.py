@@ -8,23 +8,15 @@ from rich.console import Console
 
 from engine_samples import sample_comparison, sample_rows
 from ortrim.base.json import from_json, to_json
-from ortrim.bench.engines import (
-    EngineComparison,
-    EngineParity,
-    EngineRow,
-    engine_markdown,
-    engine_tables,
-    is_busy,
-    parity_text,
-)
+from ortrim.bench import engines
 from ortrim.parity.measurements import Verdict
 
 BUSY = "Other programs were running"
 
 
-def shown(comparison: EngineComparison, width: int = 80) -> list[str]:
+def shown(comparison: engines.EngineComparison, width: int = 80) -> list[str]:
     file = io.StringIO()
-    Console(file=file, width=width).print(engine_tables(comparison))
+    Console(file=file, width=width).print(engines.engine_tables(comparison))
     return [line.rstrip() for line in file.getvalue().splitlines()]
 
 
@@ -51,7 +43,7 @@ def test_no_line_is_longer_than_a_terminal() -> None:
 
 def test_markdown_is_a_table_to_publish() -> None:
     """Engines with their versions and sizes, then each case; what cannot run has a row, and its reason below."""
-    text = engine_markdown(sample_comparison())
+    text = engines.engine_markdown(sample_comparison())
     assert "| ONNX Runtime, trimmed | 1.21.0 | \N{EN DASH} | 1.00 MB |" in text
     assert "## net, one: x 1x3x8, rate scalar" in text
     expected = (
@@ -64,14 +56,14 @@ def test_markdown_is_a_table_to_publish() -> None:
 
 
 def test_every_row_of_a_markdown_table_has_every_cell() -> None:
-    lines = [line for line in engine_markdown(sample_comparison()).splitlines() if line.startswith("|")]
+    lines = [line for line in engines.engine_markdown(sample_comparison()).splitlines() if line.startswith("|")]
     case = lines[-6:]
     assert {line.replace("\\|", "").count("|") for line in case} == {10}
 
 
 def test_json_reads_back() -> None:
     comparison = sample_comparison()
-    assert from_json(EngineComparison, to_json(comparison)) == comparison
+    assert from_json(engines.EngineComparison, to_json(comparison)) == comparison
 
 
 @pytest.mark.parametrize(("load", "busy"), [(0.0, False), (1.9, False), (2.1, True), (50.0, True)])
@@ -79,29 +71,29 @@ def test_a_busy_machine_is_said(load: float, *, busy: bool) -> None:
     cores = 4
     found = sample_comparison(load_average=load)
     found = replace(found, machine=replace(found.machine, cores=cores))
-    assert is_busy(found) is busy
-    assert (BUSY in engine_markdown(found)) is busy
+    assert engines.is_busy(found) is busy
+    assert (BUSY in engines.engine_markdown(found)) is busy
     assert any(BUSY in line for line in shown(found)) is busy
 
 
 @pytest.mark.parametrize(
     ("parity", "text"),
     [
-        (EngineParity(verdict=Verdict.PASS, max_absolute=0.0), "0"),
-        (EngineParity(verdict=Verdict.FAIL, max_absolute=0.0, reason="another shape"), "FAIL"),
-        (EngineParity(verdict=Verdict.FAIL, max_absolute=0.25), "FAIL 0.25"),
-        (EngineParity(verdict=Verdict.NOT_JUDGED, max_absolute=0.0), "not judged"),
+        (engines.EngineParity(verdict=Verdict.PASS, max_absolute=0.0), "0"),
+        (engines.EngineParity(verdict=Verdict.FAIL, max_absolute=0.0, reason="another shape"), "FAIL"),
+        (engines.EngineParity(verdict=Verdict.FAIL, max_absolute=0.25), "FAIL 0.25"),
+        (engines.EngineParity(verdict=Verdict.NOT_JUDGED, max_absolute=0.0), "not judged"),
     ],
 )
-def test_parity_in_a_word(parity: EngineParity, text: str) -> None:
+def test_parity_in_a_word(parity: engines.EngineParity, text: str) -> None:
     """The largest difference; no number for what could not be compared element by element."""
-    assert parity_text(parity) == text
+    assert engines.parity_text(parity) == text
 
 
 def test_nothing_ran_at_all() -> None:
     rows = (
-        EngineRow(engine="onnxruntime", stage="load", reason="no"),
-        EngineRow(engine="evil[bold]", stage="run", reason="[red]"),
+        engines.EngineRow(engine="onnxruntime", stage="load", reason="no"),
+        engines.EngineRow(engine="evil[bold]", stage="run", reason="[red]"),
     )
     lines = shown(sample_comparison(rows))
     assert lines[:3] == [
@@ -109,4 +101,4 @@ def test_nothing_ran_at_all() -> None:
         "onnxruntime cannot run (load): no",
         "evil[bold] cannot run (run): [red]",
     ]
-    assert "| ONNX Runtime 1.21.0 | cannot run |" in engine_markdown(sample_comparison(rows))
+    assert "| ONNX Runtime 1.21.0 | cannot run |" in engines.engine_markdown(sample_comparison(rows))

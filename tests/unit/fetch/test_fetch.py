@@ -18,32 +18,19 @@ from ortrim.base.http import Clock, OnBytes
 from ortrim.buildspec.targets import TARGETS
 from ortrim.errors import ExitCode, NetworkError, StorageError, UsageError
 from ortrim.github.client import GitHub, Remote, RetryingSession
+from ortrim.github.fetch import placing
 from ortrim.github.fetch.offers import EVERYTHING, Selection, wanted_artifacts, wanted_assets
-from ortrim.github.fetch.placing import (
-    AT_ONCE,
-    Download,
-    GivenUp,
-    Lock,
-    LockedArtifact,
-    LockedFile,
-    Origin,
-    download_all,
-    lock_text,
-    parse_lock,
-    read_lock,
-    write_lock,
-)
 from ortrim.github.fetch.provenance import Attestation
 from ortrim.github.fetch.run import App, Fetched, FetchRequest, completed
 from ortrim.github.repositories import Service, Site
 from program_runs import Run
 from refusing import refused
 
-LOCK: Final = Lock(
-    origin=Origin(
+LOCK: Final = placing.Lock(
+    origin=placing.Origin(
         host="github.com", repository="octo/ort", release="v1", commit=40 * "c", spec="kws", target="android"
     ),
-    files=(LockedFile(path="a", size=1, sha256=64 * "a"),),
+    files=(placing.LockedFile(path="a", size=1, sha256=64 * "a"),),
 )
 KWS: Final = Selection(spec="kws", target="android")
 
@@ -207,17 +194,17 @@ A: Final = 64 * "a"
 COMMIT: Final = 40 * "c"
 SIGNER: Final = "https://github.com/octo/ort/.github/workflows/build.yml@refs/tags/v1"
 FILES: Final = (
-    LockedFile(path="ort.aar", size=1234567, sha256=A, signer=SIGNER),
-    LockedFile(path="b", size=1, sha256=A),
+    placing.LockedFile(path="ort.aar", size=1234567, sha256=A, signer=SIGNER),
+    placing.LockedFile(path="b", size=1, sha256=A),
 )
-RELEASE: Final = Origin(host="github.com", repository="octo/ort", release="v1/a", commit=COMMIT)
-RUN: Final = Origin(host="github.com", repository="octo/ort", run=5, commit=COMMIT)
+RELEASE: Final = placing.Origin(host="github.com", repository="octo/ort", release="v1/a", commit=COMMIT)
+RUN: Final = placing.Origin(host="github.com", repository="octo/ort", run=5, commit=COMMIT)
 KNOWN: Final = {"ort.aar": Attestation(words=f"attested by {SIGNER}"), "b": Attestation(words="not attested")}
 
 
-def fetched(origin: Origin = RELEASE) -> Fetched:
-    artifacts = (LockedArtifact(name="delivered-a-android", sha256=A),) if origin.run else ()
-    lock = Lock(origin=origin, artifacts=artifacts, files=FILES)
+def fetched(origin: placing.Origin = RELEASE) -> Fetched:
+    artifacts = (placing.LockedArtifact(name="delivered-a-android", sha256=A),) if origin.run else ()
+    lock = placing.Lock(origin=origin, artifacts=artifacts, files=FILES)
     return Fetched(lock=lock, output=Path("ortrim-runtime"), changed=True, attestations=KNOWN)
 
 
@@ -314,7 +301,7 @@ def test_a_snippet_is_all_there_is_on_standard_output(ortrim: Run, outcome: Call
     ],
 )
 def test_a_snippet_that_cannot_be_is_refused(
-    ortrim: Run, outcome: Callable[[Any], list[Any]], kind: str, origin: Origin, reference: str
+    ortrim: Run, outcome: Callable[[Any], list[Any]], kind: str, origin: placing.Origin, reference: str
 ) -> None:
     """A run's artifacts have no address; kinds and files have to be there."""
     outcome(fetched(origin))
@@ -324,15 +311,19 @@ def test_a_snippet_that_cannot_be_is_refused(
     assert ended.out == ""
 
 
-FETCH_LOCK_LOCK: Final = Lock(
-    origin=Origin(host="github.com", repository="octo/ort", release="v1", commit=COMMIT, spec="kws", target="android"),
-    files=(LockedFile(path="ort.aar", size=3, sha256=A, signer="https://github.com/octo/ort/x.yml@refs/tags/v1"),),
+FETCH_LOCK_LOCK: Final = placing.Lock(
+    origin=placing.Origin(
+        host="github.com", repository="octo/ort", release="v1", commit=COMMIT, spec="kws", target="android"
+    ),
+    files=(
+        placing.LockedFile(path="ort.aar", size=3, sha256=A, signer="https://github.com/octo/ort/x.yml@refs/tags/v1"),
+    ),
 )
-FETCH_LOCK_RUN: Final = Lock(
-    origin=Origin(host="github.com", repository="octo/ort", run=5000, commit=COMMIT),
+FETCH_LOCK_RUN: Final = placing.Lock(
+    origin=placing.Origin(host="github.com", repository="octo/ort", run=5000, commit=COMMIT),
     output="third_party/ort",
-    artifacts=(LockedArtifact(name="delivered-kws-android", sha256=A),),
-    files=(LockedFile(path="a/b", size=0, sha256=A), LockedFile(path="c", size=2**53, sha256=A)),
+    artifacts=(placing.LockedArtifact(name="delivered-kws-android", sha256=A),),
+    files=(placing.LockedFile(path="a/b", size=0, sha256=A), placing.LockedFile(path="c", size=2**53, sha256=A)),
 )
 WORDS: Final = st.text(st.characters(exclude_categories=["C"]), max_size=40)
 DIGESTS: Final = st.from_regex(r"[0-9a-f]{64}", fullmatch=True)
@@ -340,13 +331,13 @@ PATHS: Final = st.text(st.characters(exclude_categories=["C", "Z"]), min_size=1,
     lambda text: is_plain_path(text) and "/" not in text and text != SUMS
 )
 FETCH_LOCK_FILES: Final = st.lists(
-    st.builds(LockedFile, path=PATHS, size=st.integers(0, 2**53), sha256=DIGESTS, signer=WORDS),
+    st.builds(placing.LockedFile, path=PATHS, size=st.integers(0, 2**53), sha256=DIGESTS, signer=WORDS),
     min_size=1,
     max_size=5,
     unique_by=lambda file: file.path.lower(),
 ).map(tuple)
 ORIGINS: Final = st.builds(
-    Origin,
+    placing.Origin,
     host=st.sampled_from(["github.com", "ghe.example:8443"]),
     repository=st.sampled_from(["octo/ort", "a/b.c_d"]),
     release=WORDS.filter(bool),
@@ -356,18 +347,18 @@ ORIGINS: Final = st.builds(
 )
 
 
-@given(st.builds(Lock, origin=ORIGINS, output=PATHS, files=FETCH_LOCK_FILES))
-def test_what_is_written_is_read_back(lock: Lock) -> None:
-    assert parse_lock(lock_text(lock).encode()) == lock
+@given(st.builds(placing.Lock, origin=ORIGINS, output=PATHS, files=FETCH_LOCK_FILES))
+def test_what_is_written_is_read_back(lock: placing.Lock) -> None:
+    assert placing.parse_lock(placing.lock_text(lock).encode()) == lock
 
 
 def test_a_run_is_read_back() -> None:
-    assert parse_lock(lock_text(FETCH_LOCK_RUN).encode()) == FETCH_LOCK_RUN
+    assert placing.parse_lock(placing.lock_text(FETCH_LOCK_RUN).encode()) == FETCH_LOCK_RUN
 
 
-def read(content: bytes) -> Lock | str:
+def read(content: bytes) -> placing.Lock | str:
     try:
-        return parse_lock(content)
+        return placing.parse_lock(content)
     except StorageError as error:
         return error.code
 
@@ -380,11 +371,13 @@ def test_no_bytes_do_more_than_be_refused(content: bytes) -> None:
 @given(st.data())
 def test_a_lock_file_with_a_changed_character_is_another_or_none(data: st.DataObject) -> None:
     """Nothing in between, and never an exception of another kind."""
-    text = lock_text(FETCH_LOCK_RUN)
+    text = placing.lock_text(FETCH_LOCK_RUN)
     place = data.draw(st.integers(0, len(text) - 1))
     changed = text[:place] + data.draw(st.characters()) + text[place + 1 :]
     outcome = read(changed.encode("utf-8", "surrogatepass"))
-    assert outcome == "lock-damaged" or (isinstance(outcome, Lock) and read(lock_text(outcome).encode()) == outcome)
+    assert outcome == "lock-damaged" or (
+        isinstance(outcome, placing.Lock) and read(placing.lock_text(outcome).encode()) == outcome
+    )
 
 
 @pytest.mark.parametrize(
@@ -419,44 +412,44 @@ def test_a_lock_file_with_a_changed_character_is_another_or_none(data: st.DataOb
 )
 def test_what_ortrim_would_not_write_is_refused(before: str, after: str) -> None:
     """Unknown keys and schemas, wrong types, paths that climb, contradictions."""
-    text = lock_text(FETCH_LOCK_LOCK)
+    text = placing.lock_text(FETCH_LOCK_LOCK)
     assert before in text
-    caught = refused(StorageError, parse_lock, text.replace(before, after, 1).encode(), "app/ortrim.lock")
+    caught = refused(StorageError, placing.parse_lock, text.replace(before, after, 1).encode(), "app/ortrim.lock")
     assert (caught.code, caught.where) == ("lock-damaged", "app/ortrim.lock")
     assert caught.why
 
 
 @pytest.mark.parametrize("paths", [("a", "A"), ("a", "a"), ("a", "a/b"), ("a/b/c", "a/b")])
 def test_files_that_cannot_lie_side_by_side_are_refused(paths: tuple[str, ...]) -> None:
-    files = tuple(LockedFile(path=path, size=1, sha256=A) for path in paths)
+    files = tuple(placing.LockedFile(path=path, size=1, sha256=A) for path in paths)
     with pytest.raises(StorageError):
-        parse_lock(lock_text(replace(FETCH_LOCK_LOCK, files=files)).encode())
+        placing.parse_lock(placing.lock_text(replace(FETCH_LOCK_LOCK, files=files)).encode())
 
 
 def test_a_lock_file_without_end_is_not_read(tmp_path: Path) -> None:
-    (tmp_path / "ortrim.lock").write_bytes(lock_text(FETCH_LOCK_LOCK).encode() + b"#" * (4 << 20))
-    assert refused(StorageError, read_lock, tmp_path / "ortrim.lock").code == "lock-damaged"
+    (tmp_path / "ortrim.lock").write_bytes(placing.lock_text(FETCH_LOCK_LOCK).encode() + b"#" * (4 << 20))
+    assert refused(StorageError, placing.read_lock, tmp_path / "ortrim.lock").code == "lock-damaged"
 
 
 def test_a_lock_file_that_could_not_be_read_is_not_written(tmp_path: Path) -> None:
-    files = tuple(LockedFile(path=f"{number:0400}", size=1, sha256=A) for number in range(12_000))
-    caught = refused(StorageError, write_lock, tmp_path / "ortrim.lock", replace(FETCH_LOCK_LOCK, files=files))
+    files = tuple(placing.LockedFile(path=f"{number:0400}", size=1, sha256=A) for number in range(12_000))
+    caught = refused(StorageError, placing.write_lock, tmp_path / "ortrim.lock", replace(FETCH_LOCK_LOCK, files=files))
     assert caught.code == "lock-too-large"
     assert list(tmp_path.iterdir()) == []
 
 
 def test_no_lock_file_is_none(tmp_path: Path) -> None:
-    assert read_lock(tmp_path / "ortrim.lock") is None
-    write_lock(tmp_path / "ortrim.lock", FETCH_LOCK_LOCK)
-    assert read_lock(tmp_path / "ortrim.lock") == FETCH_LOCK_LOCK
+    assert placing.read_lock(tmp_path / "ortrim.lock") is None
+    placing.write_lock(tmp_path / "ortrim.lock", FETCH_LOCK_LOCK)
+    assert placing.read_lock(tmp_path / "ortrim.lock") == FETCH_LOCK_LOCK
     (tmp_path / "folder").mkdir()
-    assert refused(StorageError, read_lock, tmp_path / "folder").code == "path-in-the-way"
+    assert refused(StorageError, placing.read_lock, tmp_path / "folder").code == "path-in-the-way"
 
 
 @pytest.mark.parametrize("value", [5, None, "x\x00y"])
 def test_words_are_checked_when_they_are_made(value: Any) -> None:
     with pytest.raises(ValueError, match="release"):
-        Origin(host="github.com", repository="octo/ort", release=value, commit=COMMIT)
+        placing.Origin(host="github.com", repository="octo/ort", release=value, commit=COMMIT)
 
 
 SECONDS: Final = 20.0
@@ -467,12 +460,12 @@ def client_with(sleep: Callable[[float], None] = lambda _: None) -> GitHub:
     return GitHub(Site(service=Service(), repository=OCTO), None, RetryingSession(None, clock=Clock(sleep=sleep)))
 
 
-def run(downloads: list[Download], client: GitHub | None = None) -> list[tuple[float, float, str]]:
+def run(downloads: list[placing.Download], client: GitHub | None = None) -> list[tuple[float, float, str]]:
     told: list[tuple[float, float, str]] = []
     console = Console(stdout=io.StringIO(), stderr=io.StringIO())
     with console.step("fetch") as step:
         step.progress = lambda done, total, text="": told.append((done, total, text))  # type: ignore[method-assign]
-        download_all(downloads, client or client_with(), step)
+        placing.download_all(downloads, client or client_with(), step)
     return told
 
 
@@ -481,7 +474,7 @@ def test_nothing_to_fetch_is_nothing() -> None:
 
 
 def test_several_are_under_way_at_once() -> None:
-    together = threading.Barrier(AT_ONCE, timeout=SECONDS)
+    together = threading.Barrier(placing.AT_ONCE, timeout=SECONDS)
     clients: list[GitHub] = []
 
     def fetched(client: GitHub, on_bytes: OnBytes) -> None:
@@ -489,14 +482,14 @@ def test_several_are_under_way_at_once() -> None:
         together.wait()
         on_bytes(5, 10)
 
-    told = run([Download(name=str(n), size_bytes=10, run=fetched) for n in range(2 * AT_ONCE)])
-    assert len(set(map(id, clients))) == AT_ONCE
-    assert told[-1] == (20.0 * AT_ONCE, 20 * AT_ONCE, f"{2 * AT_ONCE} downloads")
+    told = run([placing.Download(name=str(n), size_bytes=10, run=fetched) for n in range(2 * placing.AT_ONCE)])
+    assert len(set(map(id, clients))) == placing.AT_ONCE
+    assert told[-1] == (20.0 * placing.AT_ONCE, 20 * placing.AT_ONCE, f"{2 * placing.AT_ONCE} downloads")
     assert [done for done, _, _ in told] == sorted(done for done, _, _ in told)
 
 
 def test_a_single_one_is_named() -> None:
-    assert run([Download(name="a.aar", size_bytes=10, run=lambda _, on_bytes: on_bytes(4, 10))]) == [
+    assert run([placing.Download(name="a.aar", size_bytes=10, run=lambda _, on_bytes: on_bytes(4, 10))]) == [
         (4, 10, "a.aar"),
         (10, 10, "a.aar"),
     ]
@@ -510,8 +503,8 @@ def test_the_account_is_that_of_all() -> None:
         client.session.traffic.bytes_received += 7
 
     with Console(stdout=io.StringIO(), stderr=io.StringIO()).step("fetch") as step:
-        traffic = download_all(
-            [Download(name=str(n), size_bytes=7, run=fetched) for n in range(9)], client_with(), step
+        traffic = placing.download_all(
+            [placing.Download(name=str(n), size_bytes=7, run=fetched) for n in range(9)], client_with(), step
         )
     assert (traffic.requests, traffic.bytes_received) == (9, 63)
 
@@ -526,7 +519,7 @@ def test_one_failure_stops_the_others() -> None:
 
     def receiving(_client: GitHub, on_bytes: OnBytes) -> None:
         begun.wait()
-        with pytest.raises(GivenUp):
+        with pytest.raises(placing.GivenUp):
             endless(on_bytes)
         ended.append("receiving")
 
@@ -540,9 +533,9 @@ def test_one_failure_stops_the_others() -> None:
         ended.append("late")
 
     kinds = [failing, receiving, pausing]
-    downloads = [Download(name=kind.__name__, size_bytes=10, run=kind) for kind in kinds]
-    blocked = Download(name="blocked", size_bytes=1, run=lambda client, _: pause(client))
-    error = refused(NetworkError, run, [*downloads, blocked, Download(name="late", size_bytes=1, run=late)])
+    downloads = [placing.Download(name=kind.__name__, size_bytes=10, run=kind) for kind in kinds]
+    blocked = placing.Download(name="blocked", size_bytes=1, run=lambda client, _: pause(client))
+    error = refused(NetworkError, run, [*downloads, blocked, placing.Download(name="late", size_bytes=1, run=late)])
     assert error.code == "artifact-expired"
     assert sorted(ended) == ["pausing", "receiving"]
 
@@ -553,7 +546,7 @@ def endless(on_bytes: OnBytes) -> None:
 
 
 def pause(client: GitHub) -> None:
-    with pytest.raises(GivenUp):
+    with pytest.raises(placing.GivenUp):
         client.session.rest(10**9)
 
 
@@ -563,5 +556,5 @@ def test_a_long_pause_is_announced() -> None:
 
     out = io.StringIO()
     with Console(stdout=out, stderr=out).step("fetch") as step:
-        download_all([Download(name="a", size_bytes=1, run=limited)], client_with(), step)
+        placing.download_all([placing.Download(name="a", size_bytes=1, run=limited)], client_with(), step)
     assert "GitHub's rate limit: waiting 60 s" in out.getvalue()

@@ -25,21 +25,13 @@ from ortrim.errors import NetworkError
 from ortrim.github.client import GitHub
 from ortrim.github.fetch import provenance
 from ortrim.github.fetch import provenance as attested
-from ortrim.github.fetch.provenance import (
-    OTHER_SERVICE,
-    Provenance,
-    ProvenanceClaim,
-    Unchecked,
-    ask_attestations,
-    check_provenance,
-)
 from ortrim.github.repositories import Repository, Service, Site
 
 REPOSITORY: Final = "https://github.com/trailofbits/pypi-attestations"
 COMMIT: Final = "08802efe1f8e5fec4ad842d6b8ce97656092ee72"
-CLAIM: Final = ProvenanceClaim(repository=REPOSITORY, commit=COMMIT)
+CLAIM: Final = provenance.ProvenanceClaim(repository=REPOSITORY, commit=COMMIT)
 DIGEST: Final = "9bb1add04b1b4e182be6b0b80931593f7a291eb49d69b4fd728a5d4cbcdc4bd3"
-RIGHT: Final = Provenance(
+RIGHT: Final = provenance.Provenance(
     signer=f"{REPOSITORY}/.github/workflows/release.yml@refs/tags/v0.0.19", subjects=frozenset({DIGEST})
 )
 
@@ -60,38 +52,38 @@ def leaves(node: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
             yield from leaves(each, (*path, key))
 
 
-def outcome(bundle: str) -> Provenance | str:
+def outcome(bundle: str) -> provenance.Provenance | str:
     try:
-        return check_provenance(bundle, CLAIM)
+        return provenance.check_provenance(bundle, CLAIM)
     except NetworkError as error:
         return error.code
-    except Unchecked as error:
+    except provenance.Unchecked as error:
         return str(error)
 
 
-def refused(bundle: str, claim: ProvenanceClaim = CLAIM) -> str:
-    caught = refusing.refused(NetworkError, check_provenance, bundle, claim)
+def refused(bundle: str, claim: provenance.ProvenanceClaim = CLAIM) -> str:
+    caught = refusing.refused(NetworkError, provenance.check_provenance, bundle, claim)
     assert caught.code == "attestation-invalid"
     assert caught.why
     return caught.why
 
 
 def test_a_provenance_of_githubs_is_right() -> None:
-    assert check_provenance(json.dumps(recorded("provenance.json")), CLAIM) == RIGHT
+    assert provenance.check_provenance(json.dumps(recorded("provenance.json")), CLAIM) == RIGHT
 
 
 @pytest.mark.parametrize(
     "claim",
     [
-        ProvenanceClaim(repository="https://github.com/octo/ort", commit=COMMIT),
-        ProvenanceClaim(repository="https://github.com/trailofbits", commit=COMMIT),
-        ProvenanceClaim(repository=REPOSITORY + "2", commit=COMMIT),
-        ProvenanceClaim(repository=REPOSITORY, commit=40 * "0"),
-        ProvenanceClaim(repository=REPOSITORY, commit=""),
-        ProvenanceClaim(repository="", commit=COMMIT),
+        provenance.ProvenanceClaim(repository="https://github.com/octo/ort", commit=COMMIT),
+        provenance.ProvenanceClaim(repository="https://github.com/trailofbits", commit=COMMIT),
+        provenance.ProvenanceClaim(repository=REPOSITORY + "2", commit=COMMIT),
+        provenance.ProvenanceClaim(repository=REPOSITORY, commit=40 * "0"),
+        provenance.ProvenanceClaim(repository=REPOSITORY, commit=""),
+        provenance.ProvenanceClaim(repository="", commit=COMMIT),
     ],
 )
-def test_another_repository_or_commit_is_refused(claim: ProvenanceClaim) -> None:
+def test_another_repository_or_commit_is_refused(claim: provenance.ProvenanceClaim) -> None:
     """The signature is right, and says something else."""
     refused(json.dumps(recorded("provenance.json")), claim)
 
@@ -163,7 +155,7 @@ def test_no_changed_character_proves_anything_else(data: st.DataObject) -> None:
     text = node[path[-1]]
     place = data.draw(st.integers(0, max(len(text) - 1, 0)))
     node[path[-1]] = text[:place] + data.draw(st.sampled_from("AB+/=0Z\x00ü")) + text[place + 1 :]
-    assert outcome(json.dumps(bundle)) in {"attestation-invalid", OTHER_SERVICE, RIGHT}
+    assert outcome(json.dumps(bundle)) in {"attestation-invalid", provenance.OTHER_SERVICE, RIGHT}
 
 
 @pytest.mark.parametrize("bundle", ["", "{}", "[]", "null", '"x"', "[" * 5000, '{"verificationMaterial": 3}'])
@@ -175,14 +167,14 @@ def test_a_signature_of_githubs_own_service_is_said_to_be_unchecked() -> None:
     """Private repositories get theirs from there; it is in no public log."""
     bundle = recorded("provenance.json")
     bundle["verificationMaterial"]["tlogEntries"] = []
-    with pytest.raises(Unchecked, match="gh attestation verify"):
-        check_provenance(json.dumps(bundle), CLAIM)
+    with pytest.raises(provenance.Unchecked, match="gh attestation verify"):
+        provenance.check_provenance(json.dumps(bundle), CLAIM)
 
 
 def test_without_the_library_nothing_is_claimed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "sigstore.models", None)
-    with pytest.raises(Unchecked) as caught:
-        check_provenance(json.dumps(recorded("provenance.json")), CLAIM)
+    with pytest.raises(provenance.Unchecked) as caught:
+        provenance.check_provenance(json.dumps(recorded("provenance.json")), CLAIM)
     assert str(caught.value) == 'sigstore is not installed; run: pip install "ortrim[attestation]"'
 
 
@@ -202,15 +194,15 @@ def test_keys_are_those_of_today_or_those_of_the_library(monkeypatch: pytest.Mon
 
     monkeypatch.setattr(Verifier, "production", unreachable)
     monkeypatch.setattr(provenance, "_verifier", FROM_SIGSTORE.__wrapped__)
-    assert check_provenance(json.dumps(recorded("provenance.json")), CLAIM) == RIGHT
+    assert provenance.check_provenance(json.dumps(recorded("provenance.json")), CLAIM) == RIGHT
     assert asked == [False, True]
 
     def broken(*, offline: bool = False) -> Verifier:
         raise TUFError(f"damaged, offline or not: {offline}")
 
     monkeypatch.setattr(Verifier, "production", broken)
-    with pytest.raises(Unchecked, match="keys cannot be read"):
-        check_provenance(json.dumps(recorded("provenance.json")), CLAIM)
+    with pytest.raises(provenance.Unchecked, match="keys cannot be read"):
+        provenance.check_provenance(json.dumps(recorded("provenance.json")), CLAIM)
 
 
 # Which files are attested
@@ -228,16 +220,16 @@ def asked(monkeypatch: pytest.MonkeyPatch, bundles: dict[str, tuple[str, ...]], 
 
     monkeypatch.setattr(attested, "provenance_bundles", answered)
     client = GitHub(Site(service=Service(), repository=Repository(owner="octo", name="ort")), None)
-    known = ask_attestations(client, CLAIM, FILES, check)
+    known = provenance.ask_attestations(client, CLAIM, FILES, check)
     return {path: each.words for path, each in known.items()}, questions
 
 
-def vouch(bundle: str, _claim: ProvenanceClaim) -> Provenance:
+def vouch(bundle: str, _claim: provenance.ProvenanceClaim) -> provenance.Provenance:
     if bundle == "later":
-        raise Unchecked("no library")
+        raise provenance.Unchecked("no library")
     if not bundle.startswith("ok"):
         raise NetworkError("attestation-invalid", "is not valid", why=bundle)
-    return Provenance(signer="build.yml", subjects=frozenset(64 * name for name in bundle[2:]))
+    return provenance.Provenance(signer="build.yml", subjects=frozenset(64 * name for name in bundle[2:]))
 
 
 def test_one_attestation_may_be_of_many_files(monkeypatch: pytest.MonkeyPatch) -> None:

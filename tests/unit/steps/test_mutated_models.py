@@ -14,18 +14,7 @@ from onnx import helper
 from mutated_models import mutated
 from number_samples import normalised, picture, recurrent, sequences, weights
 from onnx_samples import branching
-from ortrim.buildspec.step_specs import (
-    Conv1dTo2d,
-    ExpandRecurrent,
-    FoldBatchNorm,
-    FoldInput,
-    NameDimensions,
-    RemoveDead,
-    Rename,
-    ShareConstants,
-    StepChoices,
-    Strip,
-)
+from ortrim.buildspec import step_specs
 from ortrim.errors import Diagnostic
 from ortrim.models.full_runtime import FullRuntime
 from ortrim.steps.step import Workplace
@@ -53,18 +42,20 @@ SAMPLES: Final = tuple(
         branching(),
     )
 )
-CHOICES: Final[tuple[StepChoices, ...]] = (
-    Conv1dTo2d(use="conv1d-to-2d"),
-    FoldBatchNorm(use="fold-batch-norm"),
-    ExpandRecurrent(use="expand-recurrent"),
-    FoldInput(use="fold-input", mean=(0.1, 0.2, 0.3), std=(2.0,), swap_channels=True, channels_last=True, uint8=True),
+CHOICES: Final[tuple[step_specs.StepChoices, ...]] = (
+    step_specs.Conv1dTo2d(use="conv1d-to-2d"),
+    step_specs.FoldBatchNorm(use="fold-batch-norm"),
+    step_specs.ExpandRecurrent(use="expand-recurrent"),
+    step_specs.FoldInput(
+        use="fold-input", mean=(0.1, 0.2, 0.3), std=(2.0,), swap_channels=True, channels_last=True, uint8=True
+    ),
 )
 
 
 @settings(max_examples=60)
 @given(st.sampled_from(SAMPLES), st.sampled_from(CHOICES), st.integers(0, 2**32), st.integers(1, 4))
 def test_a_changed_model_gives_a_result_or_a_diagnostic(
-    content: bytes, choices: StepChoices, seed: int, times: int
+    content: bytes, choices: step_specs.StepChoices, seed: int, times: int
 ) -> None:
     model = onnx.ModelProto.FromString(mutated(content, Random(seed), times))  # noqa: S311 - no secrets
     assume(model.HasField("graph"))  # without one a file is refused before any step
@@ -86,12 +77,12 @@ def test_an_attribute_without_a_value_is_not_taken_for_one_that_is_absent() -> N
     assert caught == ["the attribute 'pads' of a node Conv cannot be read"]
 
 
-STEPS: tuple[StepChoices, ...] = (
-    Strip(use="strip", shapes=True, node_names=True),
-    Rename(use="rename", inputs={"x": "sound"}, outputs={"y": "voice"}, number_nodes=True),
-    ShareConstants(use="share-constants"),
-    RemoveDead(use="remove-dead", inputs=True),
-    NameDimensions(use="name-dimensions", names={"x:0": "N", "batch": "M"}),
+STEPS: tuple[step_specs.StepChoices, ...] = (
+    step_specs.Strip(use="strip", shapes=True, node_names=True),
+    step_specs.Rename(use="rename", inputs={"x": "sound"}, outputs={"y": "voice"}, number_nodes=True),
+    step_specs.ShareConstants(use="share-constants"),
+    step_specs.RemoveDead(use="remove-dead", inputs=True),
+    step_specs.NameDimensions(use="name-dimensions", names={"x:0": "N", "batch": "M"}),
 )
 NOWHERE = Path("/nonexistent")
 PLACE = Workplace(
@@ -107,7 +98,9 @@ PLACE = Workplace(
 @pytest.mark.parametrize("content", [layered().SerializeToString(), with_branch().SerializeToString()], ids=("a", "b"))
 @settings(max_examples=25, deadline=None)
 @given(seed=st.integers(0, 2**32), times=st.integers(1, 8))
-def test_an_odd_model_is_a_result_or_a_diagnostic(content: bytes, choices: StepChoices, seed: int, times: int) -> None:
+def test_an_odd_model_is_a_result_or_a_diagnostic(
+    content: bytes, choices: step_specs.StepChoices, seed: int, times: int
+) -> None:
     model = onnx.ModelProto.FromString(mutated(content, Random(seed), times))  # noqa: S311 - models, no secrets
     assume(model.HasField("graph"))  # without one a file is refused before any step
     with suppress(Diagnostic):

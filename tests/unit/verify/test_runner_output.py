@@ -8,18 +8,10 @@ import pytest
 from ortrim.base.command import Completed
 from ortrim.errors import ExitCode, VerifyError
 from ortrim.models.refusals import LOCALE_HINT
+from ortrim.parity import runner
 from ortrim.parity.inputs import Case
-from ortrim.parity.runner import (
-    FAILURES,
-    RunnerEnded,
-    RunRequest,
-    never_ended,
-    out_of_memory,
-    place_of,
-    read_output,
-)
 
-REQUEST = RunRequest(
+REQUEST = runner.RunRequest(
     runner=Path("/runner"),
     library=Path("/lib/ours.so"),
     model=Path("/m.ort"),
@@ -42,7 +34,7 @@ def completed(returncode: int = 0, stdout: str = "", stderr: str = "") -> Comple
 
 def refused(done: Completed) -> VerifyError:
     with pytest.raises(VerifyError) as caught:
-        read_output(done, REQUEST)
+        runner.read_output(done, REQUEST)
     assert caught.value.exit_code == ExitCode.VERIFY
     assert caught.value.where == "ours.so with m.ort"
     return caught.value
@@ -51,24 +43,24 @@ def refused(done: Completed) -> VerifyError:
 def test_a_model_is_named_as_people_call_it() -> None:
     """In the cache all converted models have one file name."""
     request = dataclasses.replace(REQUEST, model=Path("/cache/model.ort"), name="kws")
-    assert place_of(request) == "ours.so with kws"
-    assert never_ended(request).where == out_of_memory(request, "").where == "ours.so with kws"
-    with pytest.raises(RunnerEnded) as caught:
-        read_output(completed(4, json.dumps({"message": "no kernel"})), request)
+    assert runner.place_of(request) == "ours.so with kws"
+    assert runner.never_ended(request).where == runner.out_of_memory(request, "").where == "ours.so with kws"
+    with pytest.raises(runner.RunnerEnded) as caught:
+        runner.read_output(completed(4, json.dumps({"message": "no kernel"})), request)
     assert (caught.value.code, caught.value.where) == ("model-refused", "ours.so with kws")
 
 
 def test_a_machine_without_proc_tells_less() -> None:
     """What the runner cannot know of its memory is null, and not nothing."""
     memory = REPORT["memory"] | {"opened_rss_bytes": None, "loaded_rss_bytes": None, "inference_peak_rss_bytes": None}
-    output = read_output(completed(stdout=json.dumps(REPORT | {"memory": memory})), REQUEST)
+    output = runner.read_output(completed(stdout=json.dumps(REPORT | {"memory": memory})), REQUEST)
     assert (output.memory.opened_rss_bytes, output.memory.loaded_rss_bytes) == (None, None)
 
 
-@pytest.mark.parametrize("code", FAILURES)
+@pytest.mark.parametrize("code", runner.FAILURES)
 def test_each_exit_code_has_its_reference(code: int) -> None:
     error = refused(completed(code, json.dumps({"status": "error", "message": "in its words"}), "noise"))
-    assert (error.code, error.why) == (FAILURES[code][0], "in its words")
+    assert (error.code, error.why) == (runner.FAILURES[code][0], "in its words")
 
 
 @pytest.mark.parametrize("stdout", ["", "not json", "[]", "null", '{"message": ', "[" * 100_000])
@@ -113,8 +105,8 @@ def test_words_of_the_library_need_no_other_build_to_be_read() -> None:
 )
 def test_a_cause_is_that_of_the_full_runtime(done: Completed) -> None:
     """Code, hint and exit code; how the runner ended is kept."""
-    with pytest.raises(RunnerEnded) as caught:
-        read_output(done, REQUEST)
+    with pytest.raises(runner.RunnerEnded) as caught:
+        runner.read_output(done, REQUEST)
     assert (caught.value.code, caught.value.exit_code) == ("locale-missing", ExitCode.MODEL)
     assert caught.value.returncode == done.returncode
     assert caught.value.hint == LOCALE_HINT
@@ -154,7 +146,7 @@ def test_the_librarys_words_for_too_little_memory(code: int, printed: str, told:
     assert error.code == "out-of-memory"
     assert "memory" in error.what
     assert "memory" in error.hint
-    assert isinstance(error, RunnerEnded)
+    assert isinstance(error, runner.RunnerEnded)
     assert error.returncode == code
 
 
@@ -200,7 +192,7 @@ def test_a_trace_that_was_asked_for_is_looked_at(tmp_path: Path, trace: str | No
     if trace is not None:
         (tmp_path / "trace.json").write_text(trace)
     done, request = completed(stdout=json.dumps(REPORT)), dataclasses.replace(REQUEST, outputs=tmp_path)
-    assert read_output(done, request).status == "ok"
+    assert runner.read_output(done, request).status == "ok"
     with pytest.raises(VerifyError) as caught:
-        read_output(done, dataclasses.replace(request, trace=True))
+        runner.read_output(done, dataclasses.replace(request, trace=True))
     assert caught.value.code == reference

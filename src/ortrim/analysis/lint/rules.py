@@ -12,6 +12,7 @@ import numpy as np
 
 from ortrim.base.console import counted
 from ortrim.errors import Diagnostic, ModelError, OperatorsError
+from ortrim.models import refusals
 from ortrim.models.graph_facts import (
     NAMELESS,
     GraphFacts,
@@ -23,16 +24,6 @@ from ortrim.models.graph_facts import (
 )
 from ortrim.models.models import TensorInfo
 from ortrim.models.onnx_files import LARGEST_MODEL_BYTES, unsupported
-from ortrim.models.refusals import (
-    BELOW_8_BITS,
-    CAUSES,
-    CRASH_HINT,
-    LOAD_HINT,
-    LOCALE_HINT,
-    WITHOUT_OPTIONAL,
-    Cause,
-    cause_of,
-)
 from ortrim.models.shapes import BY_CHANCE
 
 Operator = tuple[str, str]
@@ -154,26 +145,26 @@ def _rule(
     "error",
     title="the full runtime refuses the model",
     why="a model that the full runtime cannot load cannot be converted, and no trimmed runtime loads it",
-    fix=LOAD_HINT,
+    fix=refusals.LOAD_HINT,
 )
 def _does_not_load(facts: LintFacts) -> Iterator[Shown]:
     """Find a model that the full runtime refuses for another reason than a kernel, or than what its header says."""
     told = facts.kernels is not None and facts.kernels.missing is not None
     told = told or any((*_opset(facts), *_ir_version(facts)))
-    if facts.run and facts.run.load_failure and not told and cause_of(facts.run.load_failure) is None:
+    if facts.run and facts.run.load_failure and not told and refusals.cause_of(facts.run.load_failure) is None:
         yield "model", facts.run.load_failure
 
 
-def _refused_for(cause: Cause, facts: LintFacts) -> Iterator[Shown]:
+def _refused_for(cause: refusals.Cause, facts: LintFacts) -> Iterator[Shown]:
     """Find a model that the full runtime refuses, or runs with no size that was tried, for a cause that is known."""
     trials = [failure for _, failure in facts.run.trials] if facts.run else []
     failures = (facts.run.load_failure, *(trials if all(trials) else ())) if facts.run else ()
-    first = next((words for words in failures if cause_of(words) is cause), None)
+    first = next((words for words in failures if refusals.cause_of(words) is cause), None)
     if first is not None:
         yield "model", first
 
 
-for _cause in CAUSES:
+for _cause in refusals.CAUSES:
     if not _cause.converted:
         _rule(
             _cause.code,
@@ -190,7 +181,7 @@ for _cause in CAUSES:
     "error",
     title="the full runtime crashes or hangs",
     why="the application crashes or hangs with its runtime",
-    fix=CRASH_HINT,
+    fix=refusals.CRASH_HINT,
 )
 def _crashes(facts: LintFacts) -> Iterator[Shown]:
     if facts.run and facts.run.crash:
@@ -206,7 +197,7 @@ def _crashes(facts: LintFacts) -> Iterator[Shown]:
 )
 def _does_not_run(facts: LintFacts) -> Iterator[Shown]:
     for sizes, failure in facts.run.trials if facts.run else ():
-        if not sizes and failure and cause_of(failure) is None:
+        if not sizes and failure and refusals.cause_of(failure) is None:
             yield "model", failure
 
 
@@ -266,7 +257,7 @@ def _limited_size(facts: LintFacts) -> Iterator[Shown]:
 )
 def _no_size_runs(facts: LintFacts) -> Iterator[Shown]:
     trials = [(sizes, failure) for sizes, failure in facts.run.trials if sizes] if facts.run else []
-    if trials and all(failure and cause_of(failure) is None for _, failure in trials):
+    if trials and all(failure and refusals.cause_of(failure) is None for _, failure in trials):
         sizes, failure = trials[-1]
         words = ", ".join(f"{name} = {size}" for name, size in sizes)
         yield "model", f"none of {len(trials)} choices of sizes ran; with {words}: {failure}"
@@ -383,7 +374,7 @@ def _makers(facts: LintFacts) -> dict[str, NodeFacts]:
     "error",
     title="weights of 4 or 2 bits, which ORT format does not hold",
     why="from 1.28 on ONNX Runtime refuses a model in ORT format with such weights",
-    fix=BELOW_8_BITS,
+    fix=refusals.BELOW_8_BITS,
 )
 def _weights_below_8_bits(facts: LintFacts) -> Iterator[Shown]:
     if tuple(map(int, facts.version.split(".")[:2])) < REFUSED_SINCE:
@@ -399,7 +390,7 @@ def _weights_below_8_bits(facts: LintFacts) -> Iterator[Shown]:
     "error",
     title="ORT format holds no optional values",
     why="the model loads, but it cannot be converted",
-    fix=WITHOUT_OPTIONAL,
+    fix=refusals.WITHOUT_OPTIONAL,
 )
 def _optional_values(facts: LintFacts) -> Iterator[Shown]:
     for node in _nodes(facts, ("ai.onnx", "Optional")):
@@ -798,7 +789,7 @@ def _random_output(facts: LintFacts) -> Iterator[Shown]:
     "advice",
     title="a locale that every device must have",
     why="where it is absent, as in most containers, the library refuses the model or ends the application",
-    fix=LOCALE_HINT,
+    fix=refusals.LOCALE_HINT,
 )
 def _device_locale(facts: LintFacts) -> Iterator[Shown]:
     for node in facts.graph.nodes:

@@ -21,21 +21,12 @@ from ortrim.base.console import Console, first_lines
 from ortrim.base.files import storage_errors, write_atomically
 from ortrim.buildspec.buildspec import CaseSpec
 from ortrim.errors import Diagnostic, ModelError, ToolError, bad_option
+from ortrim.models import prepare
 from ortrim.models.full_runtime import FullRuntime, full_runtime, run_script
 from ortrim.models.graph_facts import GraphFacts, dimension_name, dynamic_dimensions, operators_of
 from ortrim.models.kernels import missing_kernel
 from ortrim.models.models import TensorInfo
 from ortrim.models.onnx_files import check_limits, read_onnx
-from ortrim.models.prepare import (
-    ADDRESSES,
-    MODEL_FILE,
-    WHEEL,
-    files_named,
-    require_files,
-    run_checker,
-    take_in_shapes,
-    with_ir_version,
-)
 from ortrim.models.refusals import plain_words
 from ortrim.parity.inputs import recorded_inputs
 from ortrim.pins.runtime import limits_of, runtime_pins, supported_versions
@@ -124,7 +115,7 @@ def _loadable(path: Path, graph: GraphFacts) -> Iterator[dict[str, object]]:
     """Yield the request's words for a model as `prepare` copies it: with the constants in it that decide shapes."""
     if graph.external_bytes:
         model = read_onnx(path, str(path))
-        if take_in_shapes(model, path.parent, str(path)):
+        if prepare.take_in_shapes(model, path.parent, str(path)):
             conversions = cache_folder("conversions")
             with storage_errors(conversions), TemporaryDirectory(dir=conversions) as folder:
                 copy = Path(folder) / path.name
@@ -239,7 +230,7 @@ def _uri(path: str) -> str:
 
     A model that was fetched goes by its address, or by its wheel: where our copy lies says nothing to a reader.
     """
-    if path.startswith((WHEEL, *ADDRESSES)):
+    if path.startswith((prepare.WHEEL, *prepare.ADDRESSES)):
         return quote(path, safe=OF_ADDRESSES)
     pure = PurePath(path)
     words = quote(pure.as_posix().encode(errors="surrogateescape"))  # a file's name need not be text
@@ -326,7 +317,7 @@ def _subjects(word: str, asked: LintRequest, console: Console) -> Iterator[LintS
     path = Path(word)
     if not is_buildspec(path):
         version = asked.ort_version or version_to_judge(word)
-        for name, file in files_named(word, version):
+        for name, file in prepare.files_named(word, version):
             yield LintSubject(name=name, path=file, ort_version=version, file=name, cases=asked.cases)
         return
     loaded = load(Request(spec=path, version=asked.ort_version))
@@ -361,14 +352,14 @@ def _graph(subject: LintSubject) -> GraphFacts:
 
     graph = read_graph(subject.path)
     names = sorted({weight.external for weight in graph.weights if weight.external})
-    require_files(subject.path.parent, tuple(names), subject.name)
+    prepare.require_files(subject.path.parent, tuple(names), subject.name)
     try:
         check_limits(graph.model, subject.ort_version, subject.name)
     except ModelError as error:
         if error.code not in BY_CODE:
             raise
     else:
-        run_checker(subject.path, subject.name)
+        prepare.run_checker(subject.path, subject.name)
     return graph
 
 
@@ -416,8 +407,8 @@ def _looked(subject: LintSubject, graph: GraphFacts, *, run: bool) -> rules.Lint
     if limits is None or graph.model.ir_version <= limits.ir_version:
         return look(subject.path, graph, runtime, run=run, cases=subject.cases)
     with TemporaryDirectory() as folder:
-        with_ir_version(subject.path, limits.ir_version, Path(folder), subject.name)
-        return look(Path(folder) / MODEL_FILE, graph, runtime, run=run, cases=subject.cases)
+        prepare.with_ir_version(subject.path, limits.ir_version, Path(folder), subject.name)
+        return look(Path(folder) / prepare.MODEL_FILE, graph, runtime, run=run, cases=subject.cases)
 
 
 def _library_sizes(asked: LintRequest, console: Console) -> tuple[rules.Sizes | None, tuple[str, ...]]:

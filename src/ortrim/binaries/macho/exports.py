@@ -18,15 +18,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from ortrim.base.files import storage_errors
-from ortrim.binaries.macho.files import (
-    LC_DYSYMTAB,
-    LC_SYMTAB,
-    PROCESSORS,
-    architecture_name,
-    checked_header,
-    diagnosed,
-    load_commands,
-)
+from ortrim.binaries.macho import files
 from ortrim.binaries.macho.layout import load_lief
 from ortrim.errors import BinaryError
 
@@ -133,8 +125,8 @@ def taken_apart(data: bytes, names: Collection[str], where: str = "") -> tuple[b
     The library is signed if it was signed. Its UUID is a digest of what is left of it, so that it does not hang on what
     the linker leaves of its memory in tables that nobody reads.
     """
-    with diagnosed(where):
-        if checked_header(data)[1] != LIBRARY_TYPE:
+    with files.diagnosed(where):
+        if files.checked_header(data)[1] != LIBRARY_TYPE:
             raise BinaryError("not-mach-o", "this is not a Mach-O library", where=where)
         _require_own_definitions(data)
         symbols = tuple(_symbols(data))
@@ -151,7 +143,7 @@ def taken_apart(data: bytes, names: Collection[str], where: str = "") -> tuple[b
 
 
 def _symbols(data: bytes) -> Iterator[MachoSymbol]:
-    start, count, names, _ = struct.unpack_from("<4I", data, _commands(data)[LC_SYMTAB] + 8)
+    start, count, names, _ = struct.unpack_from("<4I", data, _commands(data)[files.LC_SYMTAB] + 8)
     for place in range(start, start + count * SYMBOL.size, SYMBOL.size):
         at, *entry = SYMBOL.unpack_from(data, place)
         yield MachoSymbol(data[names + at : data.index(0, names + at)].decode(), *entry)
@@ -159,8 +151,8 @@ def _symbols(data: bytes) -> Iterator[MachoSymbol]:
 
 def _commands(data: bytes | bytearray) -> dict[int, int]:
     """Return where the load commands lie; of segments the last one, which has to be `__LINKEDIT`."""
-    places = dict(load_commands(data))
-    for kind in (LC_SYMTAB, LC_DYSYMTAB, LC_DYLD_INFO_ONLY, LC_UUID, LC_SEGMENT):
+    places = dict(files.load_commands(data))
+    for kind in (files.LC_SYMTAB, files.LC_DYSYMTAB, LC_DYLD_INFO_ONLY, LC_UUID, LC_SEGMENT):
         if kind not in places:
             raise ValueError(f"it has no load command {kind:#x}")
     if data[places[LC_SEGMENT] + 8 :][:11] != b"__LINKEDIT\0":
@@ -195,14 +187,14 @@ def _write_linkedit(
     for place in (places[kind] for kind in (LC_FUNCTION_STARTS, LC_DATA_IN_CODE) if kind in places):
         append(_padded(_table(data, place + 8)), place + 8)
     table, names = _packed([symbols[number] for number in (*kept, *asked)])
-    append(table, places[LC_SYMTAB] + 8, SYMBOL.size)
-    struct.pack_into("<6I", content, places[LC_DYSYMTAB] + 8, 0, 0, 0, len(kept), len(kept), len(asked))
+    append(table, places[files.LC_SYMTAB] + 8, SYMBOL.size)
+    struct.pack_into("<6I", content, places[files.LC_DYSYMTAB] + 8, 0, 0, 0, len(kept), len(kept), len(asked))
     numbers = {old: new for new, old in enumerate((*kept, *asked))}
-    start, count = struct.unpack_from("<II", data, places[LC_DYSYMTAB] + INDIRECT_FIELD)
+    start, count = struct.unpack_from("<II", data, places[files.LC_DYSYMTAB] + INDIRECT_FIELD)
     old = struct.unpack_from(f"<{count}I", data, start)
     indirect = struct.pack(f"<{count}I", *(numbers.get(number, OF_NO_SYMBOL) for number in old))
-    append(indirect, places[LC_DYSYMTAB] + INDIRECT_FIELD, INDEX_BYTES)
-    append(_padded(names), places[LC_SYMTAB] + 16)
+    append(indirect, places[files.LC_DYSYMTAB] + INDIRECT_FIELD, INDEX_BYTES)
+    append(_padded(names), places[files.LC_SYMTAB] + 16)
     _end_linkedit(content, places[LC_SEGMENT])
 
 
@@ -226,7 +218,7 @@ def _packed(symbols: Iterable[MachoSymbol]) -> tuple[bytes, bytes]:
 
 def _end_linkedit(content: bytearray, place: int) -> None:
     """Let the last segment end with the file, and with a page of memory."""
-    page = 1 << PROCESSORS[architecture_name(*struct.unpack_from("<II", content, 4))][2]
+    page = 1 << files.PROCESSORS[files.architecture_name(*struct.unpack_from("<II", content, 4))][2]
     (start,) = struct.unpack_from("<Q", content, place + 40)
     size = len(content) - start
     struct.pack_into("<Q", content, place + 32, size + -size % page)
@@ -259,7 +251,7 @@ def _require_own_definitions(data: bytes) -> None:
 
 def _signed(content: bytearray, data: bytes) -> bytes:
     """Return a library with the digests of its pages if it was signed; `data` has the signature that it had."""
-    place = dict(load_commands(data)).get(LC_CODE_SIGNATURE)
+    place = dict(files.load_commands(data)).get(LC_CODE_SIGNATURE)
     if place is None:
         return bytes(content)
     old = _table(data, place + 8)
@@ -297,7 +289,7 @@ def _symbols_alone(library: bytearray, symbols: Iterable[MachoSymbol]) -> bytes:
     Symbols without C's underscore are the assembler's own.
     """
     commands, header = [], library[:HEADER_BYTES]
-    for kind, place in load_commands(library):
+    for kind, place in files.load_commands(library):
         (size,) = struct.unpack_from("<I", library, place + 4)
         command = library[place : place + size]
         if kind == LC_SEGMENT:
@@ -306,16 +298,16 @@ def _symbols_alone(library: bytearray, symbols: Iterable[MachoSymbol]) -> bytes:
                 struct.pack_into(
                     "<4I", command, section + 48, 0, *struct.unpack_from("<I", command, section + 52), 0, 0
                 )
-        if kind in {LC_SEGMENT, LC_UUID, LC_BUILD_VERSION, LC_SYMTAB}:
+        if kind in {LC_SEGMENT, LC_UUID, LC_BUILD_VERSION, files.LC_SYMTAB}:
             commands.append(command)
     struct.pack_into("<4I", header, 12, SYMBOLS_TYPE, len(commands), sum(map(len, commands)), 0)
     content = header + b"".join(commands)
     content += bytes(-len(content) % SYMBOLS_START)
-    places = dict(load_commands(content))
+    places = dict(files.load_commands(content))
     table, names = _packed([each for each in symbols if each.name.startswith("_")])
     start = len(content)
     struct.pack_into(
-        "<4I", content, places[LC_SYMTAB] + 8, start, len(table) // SYMBOL.size, start + len(table), len(names)
+        "<4I", content, places[files.LC_SYMTAB] + 8, start, len(table) // SYMBOL.size, start + len(table), len(names)
     )
     struct.pack_into("<Q", content, places[LC_SEGMENT] + 40, start)
     content += table + names

@@ -23,16 +23,7 @@ from ortrim.bench.profile import (
 from ortrim.bench.report import bench_markdown, bench_tables
 from ortrim.bench.run import ROUNDS, SECONDS, SWEEP_ROUNDS, BenchRequest, write_session
 from ortrim.bench.run import bench as measure
-from ortrim.cli.options import (
-    CASE_HELP,
-    GivenModels,
-    Verifying,
-    count_option,
-    name_option,
-    number_in,
-    request_from,
-    run_name,
-)
+from ortrim.cli import options
 from ortrim.cli.task import task
 from ortrim.errors import Interrupted, bad_option
 from ortrim.planning.request import Request
@@ -42,9 +33,9 @@ LIBRARY_HELP: Final = (
 )
 
 
-def _request(models: GivenModels, cores: str | None, output: str, console: Console) -> Request:
+def _request(models: options.GivenModels, cores: str | None, output: str, console: Console) -> Request:
     """Return what is to be run; of models without a buildspec, cases are found."""
-    return models.request(request_from(verifying=Verifying(cores=cores), output=output), console)
+    return models.request(options.request_from(verifying=options.Verifying(cores=cores), output=output), console)
 
 
 GOALS: Final[tuple[Goal, ...]] = ("latency", "cpu", "memory")
@@ -66,7 +57,7 @@ MOST: Final = 3600.0
 )
 def bench(
     console: Console,
-    models: GivenModels,
+    models: options.GivenModels,
     sweep: Sequence[str],
     library: str = "",
     goal: str = "latency",
@@ -84,11 +75,11 @@ def bench(
     """Measure latency and memory of models by setting."""
     wanted = BenchRequest(
         sweep=tuple(sweep),
-        rounds=count_option(rounds, "rounds"),
+        rounds=options.count_option(rounds, "rounds"),
         seconds=number_option(seconds, "seconds") or SECONDS,
         deadline_ms=number_option(period, "period"),
-        training_run=run_name(training_run),
-        goal=name_option("goal", goal[:100], GOALS, ", ".join(GOALS)),
+        training_run=options.run_name(training_run),
+        goal=options.name_option("goal", goal[:100], GOALS, ", ".join(GOALS)),
         resume=resume,
         request=_request(models, cores, output, console),
         library=library,
@@ -105,7 +96,7 @@ def number_option(word: str, option: str) -> float | None:
     """Return a number above 0, None for an empty word."""
     if not word:
         return None
-    number = number_in(word)
+    number = options.number_in(word)
     if 0 < number <= MOST:
         return number
     raise bad_option(option, word[:100], f"give a number above 0, up to {MOST:g}")
@@ -126,14 +117,14 @@ def _show(report: BenchReport, console: Console, *, json: bool) -> None:
     help={
         "library": LIBRARY_HELP,
         "trace": "read this trace instead of making one, for example a device's trace from invoke verify --trace",
-        "case": f"{CASE_HELP}; a NAME alone: only the case of this name",
+        "case": f"{options.CASE_HELP}; a NAME alone: only the case of this name",
         "runs": f"number of inferences, whose median is reported (default: {RUNS})",
         "top": f"how many operators and nodes to show (default: {TOP}; with --json: all)",
     },
 )
 def profile(
     console: Console,
-    models: GivenModels,
+    models: options.GivenModels,
     trace: str = "",
     library: str = "",
     runs: str = "",
@@ -143,7 +134,7 @@ def profile(
     json: bool = False,
 ) -> None:
     """Show the time of each operator in an inference."""
-    most = count_option(top, "top")
+    most = options.count_option(top, "top")
     if trace and (models.words or models.data or models.case or library):
         raise bad_option("trace", trace, "it is read by itself: leave out models, --spec, --library and --case")
     if trace:
@@ -151,7 +142,7 @@ def profile(
     else:
         names, models = models.chosen_cases()
         request = _request(models, cores, output, console)
-        found = profiles_of(request, library, names, count_option(runs, "runs") or RUNS, console)
+        found = profiles_of(request, library, names, options.count_option(runs, "runs") or RUNS, console)
     if json:
         console.document({"profiles": [to_data(each) for each in found]})
         return
@@ -166,10 +157,12 @@ def profile(
         "output": "folder for the buildspec of models, beside which the file is written (default: artifacts)",
     }
 )
-def hot(console: Console, models: GivenModels, runs: str = "", output: str = "artifacts", json: bool = False) -> None:
+def hot(
+    console: Console, models: options.GivenModels, runs: str = "", output: str = "artifacts", json: bool = False
+) -> None:
     """Find the operators that take the models' time."""
-    request = models.request(request_from(output=output), console)
-    found = find_hot(request, console, count_option(runs, "runs") or HOT_RUNS)
+    request = models.request(options.request_from(output=output), console)
+    found = find_hot(request, console, options.count_option(runs, "runs") or HOT_RUNS)
     if json:
         console.result(to_json(found))
     else:
@@ -181,7 +174,7 @@ def hot(console: Console, models: GivenModels, runs: str = "", output: str = "ar
     help={
         "engine": f"one of {', '.join(ENGINES)}; may be repeated (default: {', '.join(USUAL)})",
         "only": "model by its name, may be repeated (default: all)",
-        "case": f"{CASE_HELP}; a NAME alone: only the case of this name",
+        "case": f"{options.CASE_HELP}; a NAME alone: only the case of this name",
         "library": "trimmed library to compare (default: the buildspec's finished build)",
         "rounds": "how often each engine is run for each case (default: 5)",
         "threads": "threads of each engine (default: 1)",
@@ -189,7 +182,7 @@ def hot(console: Console, models: GivenModels, runs: str = "", output: str = "ar
 )
 def compare(
     console: Console,
-    models: GivenModels,
+    models: options.GivenModels,
     engine: Sequence[str],
     only: Sequence[str],
     library: str = "",
@@ -207,9 +200,9 @@ def compare(
         models=tuple(only),
         cases=names,
         library=library_option(library),
-        rounds=count_option(rounds, "rounds") or ROUNDS,
-        threads=count_option(threads, "threads") or 1,
-        request=models.request(request_from(output=output), console),
+        rounds=options.count_option(rounds, "rounds") or ROUNDS,
+        threads=options.count_option(threads, "threads") or 1,
+        request=models.request(options.request_from(output=output), console),
     )
     comparison = compare_engines(compared, console)
     folder = write_comparison(comparison, compared.request.output)

@@ -10,15 +10,7 @@ from pathlib import Path
 from ortrim.base.build_bundle import chosen_bundle
 from ortrim.base.cache import watched_cache
 from ortrim.base.console import Console
-from ortrim.cli.options import (
-    MODEL_HELP,
-    GivenModels,
-    RemoteOptions,
-    Verifying,
-    container_options,
-    latest_folders,
-    request_from,
-)
+from ortrim.cli import options
 from ortrim.cli.rendering import conclude, show_next, show_plan, show_reports
 from ortrim.cli.task import task
 from ortrim.pipeline.finished import finished_reports, reports_of
@@ -37,9 +29,9 @@ def _show_plan(request: Request, console: Console, *, json_mode: bool) -> None:
 @task()
 def build(
     console: Console,
-    models: GivenModels,
-    verifying: Verifying,
-    github: RemoteOptions,
+    models: options.GivenModels,
+    verifying: options.Verifying,
+    github: options.RemoteOptions,
     mount: Sequence[str],
     engine_flag: Sequence[str],
     package: Sequence[str],
@@ -63,9 +55,9 @@ def build(
         ortrim build app.toml --target ios --executor github
     """
     with watched_cache(console.warn, verify=verify_cache), chosen_bundle(bundle):
-        container = container_options(executor, engine, mount, engine_flag)
+        container = options.container_options(executor, engine, mount, engine_flag)
         github.require_possible(executor)
-        request = request_from(
+        request = options.request_from(
             target=target, jobs=jobs, output=output, package=package, ndk=ndk, container=container, verifying=verifying
         )
         request = models.request(request, console, to_run=not plan_only and executor != "github")
@@ -90,38 +82,38 @@ def build(
 @task()
 def plan(
     console: Console,
-    models: GivenModels,
+    models: options.GivenModels,
     package: Sequence[str],
     target: str | None = None,
     json: bool = False,
     output: str = "artifacts",
 ) -> None:
     """Show what a build would do, without compiling anything."""
-    request = request_from(target=target, output=output, package=package)
+    request = options.request_from(target=target, output=output, package=package)
     _show_plan(models.request(request, console), console, json_mode=json)
 
 
 @task()
 def verify(
     console: Console,
-    models: GivenModels,
-    verifying: Verifying,
+    models: options.GivenModels,
+    verifying: options.Verifying,
     package: Sequence[str],
     target: str | None = None,
     output: str = "artifacts",
     json: bool = False,
 ) -> None:
     """Verify an existing build again."""
-    request = request_from(target=target, output=output, package=package, verifying=verifying)
+    request = options.request_from(target=target, output=output, package=package, verifying=verifying)
     from ortrim.pipeline.building import verify_again  # noqa: PLC0415 - see above
 
     conclude(console, verify_again(models.request(request, console), console), json_mode=json)
 
 
-@task(help={"model": f"{MODEL_HELP}, or the name of what was built"})
+@task(help={"model": f"{options.MODEL_HELP}, or the name of what was built"})
 def report(
     console: Console,
-    models: GivenModels,
+    models: options.GivenModels,
     package: Sequence[str],
     target: str | None = None,
     output: str = "artifacts",
@@ -135,10 +127,10 @@ def report(
         ortrim report model.onnx    # of these models, if they were built
         ortrim report model         # of the latest build of this name
     """
-    folders = latest_folders(models.words, Path(output), target)
+    folders = options.latest_folders(models.words, Path(output), target)
     found = tuple(map(report_of, folders.values()))
     if not found:
         found = reports_of(
-            models.request(request_from(target=target, output=output, package=package), console), console
+            models.request(options.request_from(target=target, output=output, package=package), console), console
         )
     show_reports(console, found, json_mode=json)

@@ -9,30 +9,7 @@ from ortrim.base.console import Console
 from ortrim.cli.rendering import conclude, show_plan
 from ortrim.cli.task import task
 from ortrim.cli.tasks.history import show_checks
-from ortrim.github import runner_setup, workflow_files
-from ortrim.github.jobs import (
-    ON_PHONE,
-    PLAN_VARIABLE,
-    compile_app,
-    compile_planned,
-    deliver_compiled,
-    plan_run,
-    require_farm_target,
-    sdk_versions,
-    targets_named,
-    verify_on_farms,
-)
-from ortrim.github.runner_setup import (
-    DEFAULT_LEVEL,
-    add_to_path,
-    append_summary,
-    install_emulators,
-    install_layout_emulator,
-    prefer_ndk,
-    prepare_sdk,
-    start_phone,
-    write_output,
-)
+from ortrim.github import jobs, runner_setup, workflow_files
 from ortrim.github.workflow_files import compile_jobs, deliver_jobs, matrix_json
 from ortrim.pipeline.history import check_reports, regression_of
 from ortrim.planning.request import host_target, require_host
@@ -48,7 +25,7 @@ TARGET_HELP: Final = "identifiers of targets, separated by commas"
 def setup(console: Console) -> None:
     """Step: let the steps that follow call this ortrim."""
     programs = Path(sys.executable).parent
-    add_to_path(programs)
+    runner_setup.add_to_path(programs)
     console.result(str(programs))
 
 
@@ -56,16 +33,16 @@ def setup(console: Console) -> None:
 def plan(console: Console) -> None:
     """Step: plan a run, and give its matrix to later jobs."""
     asked = workflow_files.read_inputs(os.environ.get(workflow_files.VARIABLE, ""))
-    install_layout_emulator(host_target(), console.note)
-    made, text = plan_run(asked, console)
-    require_farm_target(asked, made)
+    runner_setup.install_layout_emulator(host_target(), console.note)
+    made, text = jobs.plan_run(asked, console)
+    jobs.require_farm_target(asked, made)
     compiled = compile_jobs(made)
     show_plan(console, made, (), json_mode=False)
-    write_output("targets", ",".join(each.target for each in compiled))
-    write_output("plan", text)
-    write_output("compiled", matrix_json(compiled))
+    runner_setup.write_output("targets", ",".join(each.target for each in compiled))
+    runner_setup.write_output("plan", text)
+    runner_setup.write_output("compiled", matrix_json(compiled))
     # A dispatched plan is compiled only: its models are elsewhere, and so is verification.
-    write_output("delivered", "" if asked.plan else matrix_json(deliver_jobs(made)))
+    runner_setup.write_output("delivered", "" if asked.plan else matrix_json(deliver_jobs(made)))
     console.result(matrix_json(compiled))
 
 
@@ -77,30 +54,34 @@ def plan(console: Console) -> None:
         "api": "API level of the emulated phone",
     }
 )
-def prepare(console: Console, target: str, to_verify: bool = False, ndk: str = "", api: int = DEFAULT_LEVEL) -> None:
+def prepare(
+    console: Console, target: str, to_verify: bool = False, ndk: str = "", api: int = runner_setup.DEFAULT_LEVEL
+) -> None:
     """Step: install what compiles or runs targets."""
     with console.step(f"prepare for {target}") as step:
-        targets = targets_named(target)
+        targets = jobs.targets_named(target)
         by_system = by_platform(targets, lambda target: target)
         for platform, own in by_system:
             platform.require_package_tools(own)
         if to_verify:
-            install_emulators(targets, require_host(), step.note)
-            install_layout_emulator(require_host(), step.note)
+            runner_setup.install_emulators(targets, require_host(), step.note)
+            runner_setup.install_layout_emulator(require_host(), step.note)
         else:
             for platform, own in by_system:
-                versions = (ndk,) if ndk and own else sdk_versions(platform, os.environ.get(PLAN_VARIABLE, ""), own)
-                prepare_sdk(platform, versions, own, step.note)
+                versions = (
+                    (ndk,) if ndk and own else jobs.sdk_versions(platform, os.environ.get(jobs.PLAN_VARIABLE, ""), own)
+                )
+                runner_setup.prepare_sdk(platform, versions, own, step.note)
         if ndk:
-            prefer_ndk(ndk)
-        if to_verify and ON_PHONE in target.split(","):
-            start_phone(api, step.note)
+            runner_setup.prefer_ndk(ndk)
+        if to_verify and jobs.ON_PHONE in target.split(","):
+            runner_setup.start_phone(api, step.note)
 
 
 @task(help={"target": TARGET_HELP})
 def compile(console: Console, target: str) -> None:  # noqa: A001 - the task's name
     """Step: compile targets into the folder compiled."""
-    for archive in compile_planned(os.environ.get(PLAN_VARIABLE, ""), target, COMPILED, console):
+    for archive in jobs.compile_planned(os.environ.get(jobs.PLAN_VARIABLE, ""), target, COMPILED, console):
         console.result(str(archive))
 
 
@@ -108,8 +89,8 @@ def compile(console: Console, target: str) -> None:  # noqa: A001 - the task's n
 def deliver(console: Console, target: str) -> None:
     """Step: package and verify compiled targets."""
     asked = workflow_files.read_inputs(os.environ.get(workflow_files.VARIABLE, ""))
-    reports = deliver_compiled(asked, target, COMPILED, DELIVERY, console)
-    append_summary(step_summary(reports))
+    reports = jobs.deliver_compiled(asked, target, COMPILED, DELIVERY, console)
+    runner_setup.append_summary(step_summary(reports))
     conclude(console, reports, json_mode=False)
     found = check_reports(Path(asked.spec), reports)
     show_checks(found, console)
@@ -121,7 +102,7 @@ def deliver(console: Console, target: str) -> None:
 def app(console: Console) -> None:
     """Step: compile the app that runs on device farms."""
     asked = workflow_files.read_inputs(os.environ.get(workflow_files.VARIABLE, ""))
-    for folder in compile_app(asked, COMPILED, console):
+    for folder in jobs.compile_app(asked, COMPILED, console):
         console.result(str(folder))
 
 
@@ -129,8 +110,8 @@ def app(console: Console) -> None:
 def farm(console: Console) -> None:
     """Step: verify on the devices of farms."""
     asked = workflow_files.read_inputs(os.environ.get(workflow_files.VARIABLE, ""))
-    reports = verify_on_farms(asked, COMPILED, DELIVERY, console)
-    append_summary(step_summary(reports))
+    reports = jobs.verify_on_farms(asked, COMPILED, DELIVERY, console)
+    runner_setup.append_summary(step_summary(reports))
     conclude(console, reports, json_mode=False)
 
 

@@ -9,17 +9,8 @@ from ortrim.analysis.cost.report import TOP, cost_tables, proportion_tables
 from ortrim.analysis.lint.rules import ModelFindings, lines_of
 from ortrim.base.console import Console, counted, printable
 from ortrim.base.json import to_data
+from ortrim.cli import options
 from ortrim.cli.boundary import as_data
-from ortrim.cli.options import (
-    MODELS_OR_BUILDSPECS,
-    GivenModels,
-    count_option,
-    profile_option,
-    request_from,
-    require_named,
-    size_option,
-    version_option,
-)
 from ortrim.cli.task import task
 from ortrim.planning.request import is_buildspec
 
@@ -32,7 +23,7 @@ MOST_PLACES: Final = 5
 
 @task(
     help={
-        "model": MODELS_OR_BUILDSPECS,
+        "model": options.MODELS_OR_BUILDSPECS,
         "spec": "a buildspec; also without --spec",
         "case": "sizes at which models are run first, as NAME:INPUT=1x3x224x224; may be repeated",
         "data": "recorded inputs, at whose sizes models are run first, an .npz file keyed by input name",
@@ -44,7 +35,7 @@ MOST_PLACES: Final = 5
 )
 def lint(
     console: Console,
-    models: GivenModels,
+    models: options.GivenModels,
     given: bool = False,
     no_run: bool = False,
     library: str = "",
@@ -55,13 +46,13 @@ def lint(
 ) -> None:
     """Check models for problems, and say how to fix them."""
     words = models.required("lint").words
-    require_named(models.model or ())
+    options.require_named(models.model or ())
     from ortrim.analysis.lint.run import LintRequest, failure_of, lint_models, write_sarif  # noqa: PLC0415 - for lint alone
 
     asked = LintRequest(
         models=words,
-        request=replace(request_from(target=target), profile=profile_option(models.profile)),
-        ort_version=version_option(models.ort_version),
+        request=replace(options.request_from(target=target), profile=options.profile_option(models.profile)),
+        ort_version=options.version_option(models.ort_version),
         cases=models.cases(),
         library=library,
         given=given,
@@ -97,7 +88,7 @@ COST_SCHEMA: Final = "ortrim-cost/1"
 
 @task(
     help={
-        "model": f"{MODELS_OR_BUILDSPECS}, in each case",
+        "model": f"{options.MODELS_OR_BUILDSPECS}, in each case",
         "spec": "a buildspec; also without --spec",
         "top": f"how many operators and nodes to show (default: {TOP}; with --json: all)",
         "target": "for a buildspec with a reference model: the target on which it was measured (default: this host's)",
@@ -105,7 +96,7 @@ COST_SCHEMA: Final = "ortrim-cost/1"
 )
 def cost(
     console: Console,
-    models: GivenModels,
+    models: options.GivenModels,
     dim: list[str],
     given: bool = False,
     top: str = "",
@@ -116,12 +107,12 @@ def cost(
     """Count a model's arithmetic, parameters and memory."""
     from ortrim.analysis.cost.run import CostsAsked, check_sizes, costs_of, expectations_of, has_reference  # noqa: PLC0415 - imports onnx
 
-    most = count_option(top, "top")
-    words, sizes = models.required("cost").words, dict(map(size_option, dim))
-    require_named(models.model or ())
+    most = options.count_option(top, "top")
+    words, sizes = models.required("cost").words, dict(map(options.size_option, dim))
+    options.require_named(models.model or ())
     check_sizes(words, sizes)
     asked = CostsAsked(
-        dimensions=sizes, cases=models.cases(), ort_version=version_option(models.ort_version), given=given
+        dimensions=sizes, cases=models.cases(), ort_version=options.version_option(models.ort_version), given=given
     )
     costs: list[ModelCost] = []
     expected: list[Expectation] = []
@@ -129,7 +120,7 @@ def cost(
         own = costs_of(word, asked, console)
         costs += own
         if not given and is_buildspec(Path(word)) and has_reference(Path(word)):
-            request = request_from(word, target=target, profile=models.profile, output=output)
+            request = options.request_from(word, target=target, profile=models.profile, output=output)
             expected += expectations_of(request, own, console)
     if json:
         data = {

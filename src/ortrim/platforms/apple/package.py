@@ -29,15 +29,6 @@ from ortrim.package.unity import PLUGINS, UnityPlugin
 from ortrim.parity.measurements import Gate
 from ortrim.platforms.apple import framework
 from ortrim.platforms.apple.arguments import SYMBOLS, is_cross_built
-from ortrim.platforms.apple.framework import (
-    OBJECTIVE_C,
-    PRIVACY_FILE,
-    XCFRAMEWORK,
-    AppleInputs,
-    AppleManifest,
-    ApplePart,
-    FrameworkLibrary,
-)
 from ortrim.platforms.apple.gates import ApplePromise, check_xcframework, require_sound_xcframework
 from ortrim.platforms.apple.sysroot import public_names
 from ortrim.platforms.apple.xcode import find_codesign, sign
@@ -53,7 +44,7 @@ WEAK: Final = ("CoreML",)
 """Frameworks that a system may lack: the app starts without."""
 
 
-def podspec_files(inputs: AppleInputs, *, privacy: bool) -> tuple[PackagedFile, ...]:
+def podspec_files(inputs: framework.AppleInputs, *, privacy: bool) -> tuple[PackagedFile, ...]:
     """Return the specifications of both pods, for a folder that holds the rest of the zip: `:path => 'folder'`."""
     specs = (_runtime_pod(inputs, privacy=privacy), _objective_c_pod(inputs))
     return tuple(
@@ -61,7 +52,7 @@ def podspec_files(inputs: AppleInputs, *, privacy: bool) -> tuple[PackagedFile, 
     )
 
 
-def deployment_targets(inputs: AppleInputs) -> dict[ApplePlatform, str]:
+def deployment_targets(inputs: framework.AppleInputs) -> dict[ApplePlatform, str]:
     """Return the oldest version of each platform that all its slices run on."""
     found: dict[ApplePlatform, str] = {}
     for part in inputs.slices:
@@ -70,12 +61,12 @@ def deployment_targets(inputs: AppleInputs) -> dict[ApplePlatform, str]:
     return found
 
 
-def _runtime_pod(inputs: AppleInputs, *, privacy: bool) -> dict[str, Any]:
+def _runtime_pod(inputs: framework.AppleInputs, *, privacy: bool) -> dict[str, Any]:
     weak = [name for name in inputs.frameworks if name in WEAK]
-    bundles = {"onnxruntime_privacy": [f"{OBJECTIVE_C}/{PRIVACY_FILE}"]}
+    bundles = {"onnxruntime_privacy": [f"{framework.OBJECTIVE_C}/{framework.PRIVACY_FILE}"]}
     return {
         **_common(inputs, RUNTIME_POD, "ONNX Runtime, trimmed to the models of an app: C and C++"),
-        "vendored_frameworks": XCFRAMEWORK,
+        "vendored_frameworks": framework.XCFRAMEWORK,
         "static_framework": inputs.static,
         "source_files": f"{HEADERS}/*.h",
         "libraries": "c++",
@@ -86,23 +77,23 @@ def _runtime_pod(inputs: AppleInputs, *, privacy: bool) -> dict[str, Any]:
     }
 
 
-def _objective_c_pod(inputs: AppleInputs) -> dict[str, Any]:
+def _objective_c_pod(inputs: framework.AppleInputs) -> dict[str, Any]:
     return {
         **_common(inputs, OBJECTIVE_C_POD, "ONNX Runtime, trimmed to the models of an app: Objective-C and Swift"),
         "dependencies": {RUNTIME_POD: [inputs.first.plan.ort_version]},
         "static_framework": True,
         "requires_arc": True,
-        "source_files": [f"{OBJECTIVE_C}/*.{{h,m,mm}}", f"{OBJECTIVE_C}/include/*.h"],
-        "public_header_files": f"{OBJECTIVE_C}/include/*.h",
+        "source_files": [f"{framework.OBJECTIVE_C}/*.{{h,m,mm}}", f"{framework.OBJECTIVE_C}/include/*.h"],
+        "public_header_files": f"{framework.OBJECTIVE_C}/include/*.h",
         "compiler_flags": "-std=c++17 -fobjc-arc-exceptions",
         "pod_target_xcconfig": {
-            "HEADER_SEARCH_PATHS": f'"${{PODS_TARGET_SRCROOT}}/{OBJECTIVE_C}"',
+            "HEADER_SEARCH_PATHS": f'"${{PODS_TARGET_SRCROOT}}/{framework.OBJECTIVE_C}"',
             "OTHER_CPLUSPLUSFLAGS": HIDDEN,
         },
     }
 
 
-def _common(inputs: AppleInputs, name: str, summary: str) -> dict[str, Any]:
+def _common(inputs: framework.AppleInputs, name: str, summary: str) -> dict[str, Any]:
     minimums = deployment_targets(inputs)
     return {
         "name": name,
@@ -117,20 +108,20 @@ def _common(inputs: AppleInputs, name: str, summary: str) -> dict[str, Any]:
     }
 
 
-def package_swift(inputs: AppleInputs, zip_name: str, checksum: str, *, privacy: bool) -> bytes:
+def package_swift(inputs: framework.AppleInputs, zip_name: str, checksum: str, *, privacy: bool) -> bytes:
     """Return `Package.swift`; `checksum` is the zip's SHA-256, which is what `swift package compute-checksum` tells."""
     values = {
         "version": inputs.first.plan.ort_version,
         "zip": zip_name,
         "checksum": checksum,
         "platforms": _platforms(inputs),
-        "privacy": PRIVACY_FILE if privacy else "",
+        "privacy": framework.PRIVACY_FILE if privacy else "",
         "frameworks": inputs.frameworks,
     }
     return rendered("apple/Package.swift.j2", values)
 
 
-def _platforms(inputs: AppleInputs) -> list[str]:
+def _platforms(inputs: framework.AppleInputs) -> list[str]:
     minimums = deployment_targets(inputs)
     words = [f'.iOS("{minimums[ApplePlatform.IOS]}")'] if ApplePlatform.IOS in minimums else []
     catalyst = [part.minimum_os for part in inputs.slices if part.slice.variant is AppleVariant.CATALYST]
@@ -143,12 +134,12 @@ Contents = tuple[tuple[PackagedFile, ...], tuple[PackagedLink, ...]]
 
 def signed(files: Iterable[PackagedFile], links: Iterable[PackagedLink], sign: Callable[[Path], None]) -> Contents:
     """Return a package's files and links after `sign` was given the path of the xcframework among them."""
-    inside = [file for file in files if file.path.startswith(f"{XCFRAMEWORK}/")]
+    inside = [file for file in files if file.path.startswith(f"{framework.XCFRAMEWORK}/")]
     outside = tuple(file for file in files if file not in inside)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         package.write_contents(folder, inside, links)
-        sign(folder / XCFRAMEWORK)
+        sign(folder / framework.XCFRAMEWORK)
         found, found_links = _read(folder)
     return (*found, *outside), found_links
 
@@ -173,7 +164,7 @@ def _file(folder: Path, path: Path) -> PackagedFile:
 APPLE_TOOLCHAIN: Final = "xcode"
 
 
-def _reasons(libraries: tuple[FrameworkLibrary, ...]) -> tuple[framework.RequiredReason, ...]:
+def _reasons(libraries: tuple[framework.FrameworkLibrary, ...]) -> tuple[framework.RequiredReason, ...]:
     undefined = {
         each.inputs.slice.identifier: (
             each.inputs.slice.platform,
@@ -185,13 +176,13 @@ def _reasons(libraries: tuple[FrameworkLibrary, ...]) -> tuple[framework.Require
 
 
 def _payload(
-    inputs: AppleInputs, libraries: tuple[FrameworkLibrary, ...], privacy: bytes | None
+    inputs: framework.AppleInputs, libraries: tuple[framework.FrameworkLibrary, ...], privacy: bytes | None
 ) -> tuple[tuple[PackagedFile, ...], tuple[PackagedLink, ...]]:
     first, headers = inputs.first, inputs.first.headers
     frameworks = [framework.framework_files(each, headers, first.plan.ort_version, privacy) for each in libraries]
     slices = [each.slice for each in inputs.slices]
     files = (
-        PackagedFile(path=f"{XCFRAMEWORK}/Info.plist", content=framework.xcframework_plist(slices)),
+        PackagedFile(path=f"{framework.XCFRAMEWORK}/Info.plist", content=framework.xcframework_plist(slices)),
         *(file for inside, _ in frameworks for file in inside),
         *(PackagedFile(path=f"{HEADERS}/{path.name}", content=path) for path in headers),
         *framework.objective_c_files(inputs, privacy),
@@ -203,11 +194,11 @@ def _payload(
 
 
 def _manifest(
-    inputs: AppleInputs,
-    libraries: tuple[FrameworkLibrary, ...],
+    inputs: framework.AppleInputs,
+    libraries: tuple[framework.FrameworkLibrary, ...],
     reasons: tuple[framework.RequiredReason, ...],
     files: tuple[FileEntry, ...],
-) -> AppleManifest:
+) -> framework.AppleManifest:
     slices = (
         framework.AppleSlice(
             identifier=each.inputs.slice.identifier,
@@ -218,7 +209,7 @@ def _manifest(
         )
         for each in libraries
     )
-    return AppleManifest(
+    return framework.AppleManifest(
         **manifests.shared_facts(inputs.first, files),
         name=inputs.name,
         bundle_identifier=framework.BUNDLE_IDENTIFIER,
@@ -227,7 +218,7 @@ def _manifest(
     )
 
 
-def _target(part: ApplePart, library: FrameworkLibrary) -> framework.AppleTarget:
+def _target(part: framework.ApplePart, library: framework.FrameworkLibrary) -> framework.AppleTarget:
     job = part.inputs.job
     image = next(each for each in library.facts.images if each.architecture == part.architecture)
     return framework.AppleTarget(
@@ -259,11 +250,11 @@ class ApplePackage:
     xcframework: Path
     checksum: str
     symbols: Path | None
-    manifest: AppleManifest
+    manifest: framework.AppleManifest
 
 
 def make_apple_package(
-    inputs: AppleInputs, destination: Path, sign: Callable[[Path], None] | None = None
+    inputs: framework.AppleInputs, destination: Path, sign: Callable[[Path], None] | None = None
 ) -> ApplePackage:
     """Make the package's folder, `ortrim-<spec>-apple-<version>`, in the folder `destination`.
 
@@ -303,8 +294,8 @@ def make_apple_package(
 
 
 def _contents(
-    inputs: AppleInputs, sign: Callable[[Path], None] | None
-) -> tuple[tuple[PackagedFile, ...], tuple[PackagedLink, ...], AppleManifest, tuple[PackagedFile, ...]]:
+    inputs: framework.AppleInputs, sign: Callable[[Path], None] | None
+) -> tuple[tuple[PackagedFile, ...], tuple[PackagedLink, ...], framework.AppleManifest, tuple[PackagedFile, ...]]:
     """Return the zip's files and links, what it says of itself, and the dSYMs beside it."""
     libraries = tuple(framework.framework_library(each) for each in inputs.slices)
     reasons = _reasons(libraries)
@@ -321,10 +312,10 @@ def _contents(
 
 
 def _swift_package(
-    inputs: AppleInputs, files: Iterable[PackagedFile], archive: Path, *, privacy: bool
+    inputs: framework.AppleInputs, files: Iterable[PackagedFile], archive: Path, *, privacy: bool
 ) -> tuple[PackagedFile, ...]:
     text = package_swift(inputs, archive.name, sha256_of(archive), privacy=privacy)
-    sources = (file for file in files if file.path.startswith(f"{OBJECTIVE_C}/"))
+    sources = (file for file in files if file.path.startswith(f"{framework.OBJECTIVE_C}/"))
     return (
         PackagedFile(path=f"{SWIFT_PACKAGE}/Package.swift", content=text),
         *(PackagedFile(path=f"{SWIFT_PACKAGE}/{file.path}", content=file.content) for file in sources),
@@ -338,7 +329,7 @@ def deliver(packaging: Packaging) -> list[Delivery]:
     return [delivery(part.result, made.xcframework, gates) for part in packaging.parts]
 
 
-def slice_budgets(inputs: AppleInputs) -> tuple[tuple[str, int], ...]:
+def slice_budgets(inputs: framework.AppleInputs) -> tuple[tuple[str, int], ...]:
     """Return the most bytes of each slice by its identifier: what its targets may take together, if each has a budget.
 
     A static library has none: its own bytes are relocations and names as well, which do not come into an app.
@@ -357,21 +348,21 @@ IDENTITY: Final = "ORTRIM_CODESIGN_IDENTITY"
 """The environment variable that names who signs; nobody does without it."""
 
 
-def apple_part(inputs: PackageInputs) -> ApplePart:
+def apple_part(inputs: PackageInputs) -> framework.ApplePart:
     """Return one architecture of a package: what its build left, with what a dSYM of it holds."""
     symbols = inputs.result.folder / SYMBOLS
-    return ApplePart(inputs=inputs, symbols=symbols if symbols.is_file() else None)
+    return framework.ApplePart(inputs=inputs, symbols=symbols if symbols.is_file() else None)
 
 
 def deliver_apple(
-    parts: Sequence[ApplePart], sources: Path, destination: Path, environment: Mapping[str, str] = os.environ
+    parts: Sequence[framework.ApplePart], sources: Path, destination: Path, environment: Mapping[str, str] = os.environ
 ) -> tuple[ApplePackage, tuple[Gate, ...]]:
     """Make the package of all slices in the folder `destination`, and pass its xcframework through every gate.
 
     `sources` is the folder of the source tree; the xcframework is signed if the environment names an identity. Raises a
     `DiagnosticGroup` of all that is wrong with the xcframework. A package that has not passed is gone.
     """
-    inputs = AppleInputs(parts=tuple(parts), objective_c=sources / "onnxruntime" / OBJECTIVE_C)
+    inputs = framework.AppleInputs(parts=tuple(parts), objective_c=sources / "onnxruntime" / framework.OBJECTIVE_C)
     identity = environment.get(IDENTITY, "")
     made = make_apple_package(inputs, destination, partial(sign, find_codesign(), identity) if identity else None)
     try:
@@ -389,7 +380,7 @@ def delivery(result: JobResult, xcframework: Path, gates: tuple[Gate, ...]) -> D
     return Delivery(archive=xcframework, library=result.library, facts=facts, gates=gates, size=size)
 
 
-def _promise(inputs: AppleInputs, made: ApplePackage) -> ApplePromise:
+def _promise(inputs: framework.AppleInputs, made: ApplePackage) -> ApplePromise:
     manifest = made.manifest
     return ApplePromise(
         slices=tuple(each.slice for each in inputs.slices),
@@ -401,7 +392,7 @@ def _promise(inputs: AppleInputs, made: ApplePackage) -> ApplePromise:
     )
 
 
-def _system_symbols(inputs: AppleInputs) -> frozenset[str]:
+def _system_symbols(inputs: framework.AppleInputs) -> frozenset[str]:
     """Return all that cross-built libraries may import; nothing where Xcode has linked one."""
     jobs = [part.inputs.job for part in inputs.parts]
     if not all(map(is_cross_built, jobs)):
@@ -436,7 +427,7 @@ def unity_plugins(parts: Sequence[PackageInputs], archive: Path) -> Iterator[Uni
 
 def _of_ios(archive: Path) -> Iterator[UnityPlugin]:
     with open_bundle(archive) as bundle:
-        about = plistlib.loads(bundle.read(f"{XCFRAMEWORK}/Info.plist"))
+        about = plistlib.loads(bundle.read(f"{framework.XCFRAMEWORK}/Info.plist"))
         about["AvailableLibraries"] = [
             each
             for each in about["AvailableLibraries"]
@@ -444,7 +435,7 @@ def _of_ios(archive: Path) -> Iterator[UnityPlugin]:
             and each.get("SupportedPlatformVariant") != AppleVariant.CATALYST
         ]
         folder = f"{PLUGINS}/iOS~"
-        yield UnityPlugin(path=f"{folder}/{XCFRAMEWORK}/Info.plist", content=plistlib.dumps(about))
+        yield UnityPlugin(path=f"{folder}/{framework.XCFRAMEWORK}/Info.plist", content=plistlib.dumps(about))
         for each in about["AvailableLibraries"]:
-            for name in bundle.below(f"{XCFRAMEWORK}/{each['LibraryIdentifier']}"):
+            for name in bundle.below(f"{framework.XCFRAMEWORK}/{each['LibraryIdentifier']}"):
                 yield UnityPlugin(path=f"{folder}/{name}", content=bundle.read(name))

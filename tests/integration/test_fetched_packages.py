@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import pytest
 
-from github_checks import new_client, refused
+from github_checks import refused
 from github_fetching import (
     ANDROID,
     ANDROID_FILES,
@@ -31,7 +31,6 @@ from github_fetching import (
     wanted,
     with_sigstores_own_keys,
 )
-from github_prism import behind_prism
 from github_service import answer, message
 from github_state import COMMIT, Artifact, Workflow
 from github_wire import Reply
@@ -115,29 +114,6 @@ def test_a_run_is_fetched_and_locked(apps: Apps) -> None:
         (each.name, hashlib.sha256(each.content).hexdigest()) for each in (android, linux)
     ]
     assert (fetched.lock.origin.run, fetched.lock.origin.commit) == (run.id, COMMIT)
-
-
-@pytest.mark.network
-@pytest.mark.needs("npm")
-def test_what_is_asked_for_is_as_github_describes_it(apps: Apps, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A release with its attestations, then a run: with Prism between, which lets nothing else through."""
-    folder = apps.folder / "prism"
-    folder.mkdir()
-    apps.service.release("v1", RELEASED)
-    run = apps.service.delivered(delivery(7, "linux-x64", LINUX_FILES), delivery(8, "android", ANDROID_FILES))
-    for content in LINUX_FILES.values():
-        apps.service.bundles[hashlib.sha256(content).hexdigest()] = [recorded("provenance.json")]
-    monkeypatch.setattr(fetch_run, "check_provenance", vouching(*LINUX_FILES.values()))
-    with behind_prism(apps.service, folder) as front:
-        client = new_client(apps.service, apps.remote.clock, [], url=front.url)
-        monkeypatch.setattr(fetch_run, "connect", lambda *_: client)
-        fetch(apps, V1)
-        check_files(apps, RELEASED)
-        fetch(apps, wanted(run=run.id, update=True))
-        check_files(apps, {**LINUX_FILES, **ANDROID_FILES})
-    assert front.violations == []
-    assert sum("/attestations/" in line for line in apps.service.lines()) >= 3
-    assert sum("/releases/assets/" in line for line in apps.service.lines()) == len(RELEASED) + 1
 
 
 def test_the_newest_run_is_fetched_when_it_is_asked_for(apps: Apps) -> None:

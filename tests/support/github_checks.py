@@ -40,14 +40,12 @@ def running_remote(monkeypatch: pytest.MonkeyPatch) -> Iterator[Remote]:
         check_requests(service)
 
 
-def new_client(
-    service: GitHubService, virtual: VirtualClock, said: list[str], secret: str = TOKEN, *, url: str = ""
-) -> GitHub:
+def new_client(service: GitHubService, virtual: VirtualClock, said: list[str], secret: str = TOKEN) -> GitHub:
     """Return a client of the stand-in that lives in its time; an empty `secret` is no token."""
     clock = Clock(monotonic=virtual.read, wall=virtual.read, sleep=virtual.sleep)
     token = Token(secret) if secret else None
     session = RetryingSession(token, clock=clock, announce=said.append)
-    return GitHub(Site(service=Service(api=url or service.url, host="github.invalid"), repository=OCTO), token, session)
+    return GitHub(Site(service=Service(api=service.url, host="github.invalid"), repository=OCTO), token, session)
 
 
 def check_requests(service: GitHubService) -> None:

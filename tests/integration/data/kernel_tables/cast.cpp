@@ -1,0 +1,2 @@
+#include "mlasi.h"
+extern "C" int MlasCast(int x) { return GetMlasPlatform().CastRoutine(x); }

@@ -1,0 +1,2 @@
+#include "mlasi.h"
+extern "C" int MlasFilled(int x) { return GetMlasPlatform().FilledEntry->run(x); }

@@ -1,0 +1,3 @@
+#include "mlasi.h"
+extern const Dispatch FixedDispatch;
+extern "C" int MlasFixed(int x) { return FixedDispatch.run(x); }

@@ -1,0 +1,3 @@
+#include "mlasi.h"
+extern const Dispatch FixedDispatch;
+const Dispatch FixedDispatch = {FloatKernelSse};

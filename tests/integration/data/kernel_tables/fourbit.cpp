@@ -1,0 +1,2 @@
+#include "mlasi.h"
+extern "C" int MlasFourBit(int x) { return GetMlasPlatform().FourBitRoutine(x); }

@@ -1,0 +1,2 @@
+#include "qgemm.h"
+extern "C" int MlasQuant(int x) { return Quant(x); }

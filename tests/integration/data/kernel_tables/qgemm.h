@@ -1,0 +1,2 @@
+#include "mlasi.h"
+inline int Quant(int x) { return GetMlasPlatform().QuantEntry->run(x); }

@@ -1,0 +1,2 @@
+#include "mlasi.h"
+extern "C" int MlasFloat(int x) { return GetMlasPlatform().FloatRoutine(x); }

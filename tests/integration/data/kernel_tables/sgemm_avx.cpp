@@ -1,0 +1,2 @@
+#include "mlasi.h"
+extern "C" int FloatKernelAvx(int x) { return x + 20; }

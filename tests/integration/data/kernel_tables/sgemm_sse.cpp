@@ -1,0 +1,2 @@
+#include "mlasi.h"
+extern "C" int FloatKernelSse(int x) { return x + 10; }

@@ -1,0 +1,1 @@
+public class OrtLoraAdapter { public static void create(String path) { load(path); } }

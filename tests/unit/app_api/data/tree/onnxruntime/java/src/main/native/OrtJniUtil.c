@@ -1,0 +1,1 @@
+jobject value(void) { api->GetSparseTensorFormat(value); }

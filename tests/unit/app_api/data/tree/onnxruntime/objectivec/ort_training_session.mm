@@ -1,0 +1,1 @@
+- (instancetype)initWithState:(State*)state { Ort::Binding binding{session}; }

@@ -17,66 +17,9 @@ from ortrim.sources.sources import fetch_sources
 pytestmark = pytest.mark.network
 
 ROOT: Final = Path(__file__).parents[2]
-INFERS: Final = """
-#include <onnxruntime_cxx_api.h>
-#include <iostream>
-int main(int, char** words) {
-  auto env = Ort::Env{ORT_LOGGING_LEVEL_WARNING, "app"};
-  Ort::SessionOptions options;
-  options.SetIntraOpNumThreads(1).AddConfigEntry("session.use_env_allocators", "0");
-  Ort::Session session(env, words[1], options);
-  Ort::AllocatorWithDefaultOptions allocator;
-  for (size_t i = 0; i < session.GetInputCount(); ++i) {
-    auto info = session.GetInputTypeInfo(i);
-    std::cout << session.GetInputNameAllocated(i, allocator).get() << info.GetONNXType();
-    for (auto size : info.GetTensorTypeAndShapeInfo().GetShape()) std::cout << size;
-  }
-  auto about = session.GetModelMetadata();
-  std::cout << about.GetVersion() << about.GetProducerNameAllocated(allocator).get();
-  float data[10] = {};
-  int64_t shape[] = {1, 10};
-  auto memory = Ort::MemoryInfo::CreateCpu(OrtArenaAllocator, OrtMemTypeDefault);
-  auto input = Ort::Value::CreateTensor<float>(memory, data, 10, shape, 2);
-  const char *inputs[] = {"x"}, *outputs[] = {"y"};
-  auto results = session.Run({}, inputs, &input, 1, outputs, 1);
-  std::cout << results[0].GetTensorMutableData<float>()[0] << results[0].GetTensorTypeAndShapeInfo().GetElementCount();
-  for (auto& name : Ort::GetAvailableProviders()) std::cout << name;
-}
-"""
-EXTENDS: Final = """
-#include <onnxruntime_cxx_api.h>
-struct Kernel {
-  Kernel(const OrtApi&, const OrtKernelInfo* info) : alpha(Ort::ConstKernelInfo{info}.GetAttribute<float>("alpha")) {}
-  void Compute(OrtKernelContext* given) {
-    Ort::KernelContext context(given);
-    auto x = context.GetInput(0);
-    auto y = context.GetOutput(0, x.GetTensorTypeAndShapeInfo().GetShape());
-    y.GetTensorMutableData<float>()[0] = alpha * x.GetTensorData<float>()[0];
-  }
-  float alpha;
-};
-struct Operator : Ort::CustomOpBase<Operator, Kernel> {
-  void* CreateKernel(const OrtApi& api, const OrtKernelInfo* info) const { return new Kernel(api, info); }
-  const char* GetName() const { return "Scale"; }
-  size_t GetInputTypeCount() const { return 1; }
-  ONNXTensorElementDataType GetInputType(size_t) const { return ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT; }
-  size_t GetOutputTypeCount() const { return 1; }
-  ONNXTensorElementDataType GetOutputType(size_t) const { return ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT; }
-};
-int main() {
-  Operator scale;
-  Ort::CustomOpDomain domain("app");
-  domain.Add(&scale);
-  Ort::SessionOptions options;
-  options.Add(domain);
-  Ort::Env env;
-  Ort::Session session(env, "model.onnx", options);
-  Ort::IoBinding binding(session);
-  binding.BindOutput("y", Ort::MemoryInfo("Cpu", OrtDeviceAllocator, 0, OrtMemTypeDefault));
-  session.Run(Ort::RunOptions{nullptr}, binding);
-  for (auto& value : binding.GetOutputValues()) value.IsTensor();
-}
-"""
+DATA: Final = Path(__file__).parent / "data" / "app_calls"
+INFERS: Final = (DATA / "infers.cc").read_text(encoding="utf-8")
+EXTENDS: Final = (DATA / "extends.cc").read_text(encoding="utf-8")
 SWIFT: Final = """
 import onnxruntime_objc
 let env = try ORTEnv(loggingLevel: .warning)

@@ -39,43 +39,8 @@ pytestmark = [pytest.mark.build, pytest.mark.network]
 LINKED: Final = ("macos-arm64", "macos-x86_64", "ios-arm64")
 SIGNED: Final = {"macos-arm64": MachSignature.AD_HOC}
 """The one processor of which a Mac loads no library that nobody has signed; apps sign what they have for a phone."""
-SOURCE: Final = """
-#include <iostream>
-#include <map>
-#include <mutex>
-#include <pthread.h>
-#include <sstream>
-#include <string>
-#include <thread>
-namespace { std::map<int, std::string> table = {{1, "one"}, {41, "forty-one"}}; thread_local int calls = 5; }
-extern "C" int not_hidden_by_the_compiler(int n) { return n; }
-extern "C" const void *OrtGetApiBase(void);
-[[gnu::noinline]] static long address_of_caller() {
-  return static_cast<const char *>(__builtin_return_address(0)) - reinterpret_cast<const char *>(&OrtGetApiBase);
-}
-[[gnu::noinline]] static long deep_inside() {
-  const long address = address_of_caller();
-  asm volatile("" : : "r"(address));  // called, not jumped to
-  return address;
-}
-static const char *computed() {
-  static std::mutex mutex;
-  static std::string answer;
-  std::lock_guard<std::mutex> lock(mutex);
-  std::thread other([] { ++calls; });  // its own
-  other.join();
-  static pthread_once_t once = PTHREAD_ONCE_INIT;
-  for (int n = 0; n < 2; ++n) pthread_once(&once, [] { ++table.begin()->second[0]; });
-  std::ostringstream text;
-  text << table[1] << " " << table[41] << " " << 1.5 << " " << ++calls << " at " << deep_inside();
-  std::cerr << text.str() << std::endl;
-  answer = text.str();
-  return answer.c_str();
-}
-static const void *no_api(unsigned) { return nullptr; }
-static const struct { const void *(*api)(unsigned); const char *(*version)(); } base = {no_api, computed};
-extern "C" __attribute__((visibility("default"))) const void *OrtGetApiBase(void) { return &base; }
-"""
+DATA: Final = Path(__file__).parent / "data" / "cross_built"
+SOURCE: Final = (DATA / "library.cc").read_text(encoding="utf-8")
 """A library without an API, whose version the runner repeats when it refuses it."""
 SAID: Final = re.compile(r"version pne forty-one 1\.5 6 at (-?\d+) has no API version 16")
 SHARED: Final = """
@@ -97,93 +62,15 @@ extern "C" int statvfs(const char *, void *);
 extern "C" __attribute__((visibility("hidden"))) int dead(void) { return statvfs("", nullptr); }
 """
 """Nothing calls it, and the stub of Apple's system library has not what it calls."""
-API: Final = """
-#include <sstream>
-#include <stdexcept>
-static std::map<int, std::string> table = {{1, "first"}, {ORDER, NAME}};
-static std::string found() {
-  try { return table.at(ORDER); } catch (const std::out_of_range &) { return "missing"; }
-}
-extern "C" __attribute__((visibility("default"))) const char *CALL(void) {
-  static std::string answer;
-  Message message;
-  ++calls();
-  std::ostringstream text;
-  text << message.name() << ' ' << Message::count << ' ' << calls() << ' ' << plain_c() << ' ' << found();
-  answer = text.str();
-  return answer.c_str();
-}
-"""
-APP: Final = """
-#include <cstdio>
-extern "C" const char *from_one(void);
-extern "C" const char *from_two(void);
-static char answer[200];
-static const char *computed() {
-  Message own;
-  calls() += 7;
-  std::string one = from_one(), two = from_two();
-  const std::string name = own.name();
-  std::snprintf(answer, sizeof answer, "%s, %s, %s %d %d", one.c_str(), two.c_str(), name.c_str(), calls(), plain_c());
-  return answer;
-}
-static const void *no_api(unsigned) { return nullptr; }
-static const struct { const void *(*api)(unsigned); const char *(*version)(); } base = {no_api, computed};
-extern "C" __attribute__((visibility("default"))) const void *OrtGetApiBase(void) { return &base; }
-"""
-FOLDED: Final = """
-#define CALLED [[gnu::noinline]] __attribute__((visibility("hidden")))
-namespace NAME {
-CALLED int odd(unsigned n);
-CALLED int even(unsigned n) { return n ? odd(n - 1) * 3 + 1 : 5; }
-CALLED int odd(unsigned n) { return n ? even(n - 1) * 3 + 1 : 7; }  // all but a constant
-CALLED int times(int n) { return n * 4099; }
-CALLED int divided(int n) { return n / 4099; }
-CALLED int of_times(int n) { return times(n) + 1; }
-CALLED int of_divided(int n) { return divided(n) + 1; }
-CALLED extern int numbers[9];
-int numbers[9] = {NUMBERS};
-CALLED int third() { return numbers[3]; }
-CALLED int fifth() { return numbers[5]; }
-[[gnu::noinline]] static int local(int n) { return times(n) ^ 77; }
-CALLED int of_local(int n) { return local(n) - 1; }
-struct Table { virtual int number() const { return 3; } };
-CALLED const Table *table() { return new Table; }
-CALLED extern const int tag = 99;
-CALLED int caught(int (*call)(int)) { try { return call(3); } catch (HANDLED thrown) { return (int)thrown; } }
-CALLED int like_it(int (*call)(int)) { try { return call(3); } catch (short thrown) { return thrown; } }
-}
-extern "C" __attribute__((visibility("hidden"))) void NAMED(std::ostringstream &text) {
-  using namespace NAME;
-  text << even(4) << ' ' << even(5) << ' ' << odd(5) << ' ' << of_times(2) << ' ' << of_divided(9000) << ' ' << third();
-  text << ' ' << fifth() << ' ' << of_local(3) << ' ' << table()->number() << ' ' << caught(times) << like_it(divided);
-  text << ' ' << tag << ';';
-}
-extern "C" __attribute__((visibility("hidden"))) const int *TAGGED() { return &NAME::tag; }
-"""
+API: Final = (DATA / "api.cc").read_text(encoding="utf-8")
+APP: Final = (DATA / "app.cc").read_text(encoding="utf-8")
+FOLDED: Final = (DATA / "folded.cc").read_text(encoding="utf-8")
 """Compiled twice: functions that are equal to the other's of the name, and some but for what they refer to."""
 SAID_TWICE: Final = (
     "445 1822 1336 8199 3 13 15 12355 3 122970 99;445 1822 1336 8199 3 23 25 12355 3 122970 99; two tags"
 )
 INNER: Final = re.compile(r"^_ZN3(?:one|two)L?\d+(\w+?)E", re.MULTILINE)
-FOLDING: Final = """
-#include <sstream>
-#include <string>
-extern "C" void said_one(std::ostringstream &), said_two(std::ostringstream &);
-extern "C" const int *tag_one(), *tag_two();
-static const char *computed() {
-  static std::string answer;
-  std::ostringstream text;
-  said_one(text);
-  said_two(text);
-  text << (tag_one() == tag_two() ? " one tag" : " two tags");
-  answer = text.str();
-  return answer.c_str();
-}
-static const void *no_api(unsigned) { return nullptr; }
-static const struct { const void *(*api)(unsigned); const char *(*version)(); } base = {no_api, computed};
-extern "C" __attribute__((visibility("default"))) const void *OrtGetApiBase(void) { return &base; }
-"""
+FOLDING: Final = (DATA / "folding.cc").read_text(encoding="utf-8")
 
 
 @pytest.mark.needs("qemu-aarch64-static")

@@ -1,5 +1,6 @@
 """`api`: the C functions that an app's sources call, by headers that are as small as they can be."""
 
+import shutil
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
@@ -20,9 +21,9 @@ Called = Callable[..., dict[str, Any]]
 
 
 @pytest.fixture
-def headers(monkeypatch: pytest.MonkeyPatch) -> str:
+def headers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     monkeypatch.setattr(app_api, "fetch_sources", lambda *_, **__: SimpleNamespace(folder=DATA / "tree"))
-    return str(DATA / "headers")
+    return str(shutil.copytree(DATA / "headers", tmp_path / "headers"))
 
 
 @pytest.fixture

@@ -30,7 +30,9 @@ def words_of(node: ast.expr) -> str:
             return ""
 
 
-def rules_of_gates() -> Iterator[dict[str, str]]:
-    """Yield the words of each rule for packages."""
-    for path in (SOURCES / "resources" / "gates").glob("*.toml"):
+def worded_rules() -> Iterator[dict[str, str]]:
+    """Yield the words of each rule, of `lint` and for packages, and of each cause why a program fails."""
+    for path in (SOURCES / "resources" / "rules").glob("*.toml"):
         yield from tomllib.loads(path.read_text(encoding="utf-8")).values()
+    for found in tomllib.loads((SOURCES / "resources" / "causes.toml").read_text(encoding="utf-8")).values():
+        yield from found

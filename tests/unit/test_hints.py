@@ -10,7 +10,7 @@ import pytest
 
 from onnx_samples import relu, write
 from ortrim.planning.request import Request, load
-from source_words import ANY, SOURCES, rules_of_gates, words_of
+from source_words import ANY, SOURCES, worded_rules, words_of
 
 TESTS: Final = Path(__file__).parents[1]
 ASSIGNED: Final = re.compile(
@@ -106,7 +106,7 @@ READ_ALONE: Final = {
 
 def hints() -> Iterator[str]:
     """Yield what the sources give as hints: arguments, variables and what functions of such a name return."""
-    yield from (rule["hint"] for rule in rules_of_gates())
+    yield from (rule["hint"] for rule in worded_rules() if "hint" in rule)
     for path in SOURCES.rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             match node:

@@ -8,8 +8,10 @@ import os
 import re
 import shutil
 import sys
+import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from importlib.resources import files
 from pathlib import Path
 from types import MappingProxyType
 from typing import Final, NamedTuple
@@ -30,6 +32,12 @@ class Cause(NamedTuple):
     what: str
     hint: str
     kind: type[Diagnostic] | None = None
+
+
+def causes(program: str) -> tuple[Cause, ...]:
+    """Return the causes that `resources/causes.toml` has for a program or a service."""
+    text = (files("ortrim") / "resources" / "causes.toml").read_text(encoding="utf-8")
+    return tuple(Cause(**each) for each in tomllib.loads(text)[program])
 
 
 def diagnose(

@@ -21,7 +21,7 @@ from pydantic import AliasPath, BaseModel, ConfigDict, Field
 from ortrim.base.command import Completed
 from ortrim.base.files import storage_errors
 from ortrim.base.json import read_json
-from ortrim.base.tools import Cause, Program, diagnose, find_xcrun
+from ortrim.base.tools import Cause, Program, causes, diagnose, find_xcrun
 from ortrim.devices import harness, kinds
 from ortrim.devices.device import Device, Outcome, not_startable, outcome
 from ortrim.devices.facts import Thermal
@@ -39,45 +39,7 @@ LOST: Final = Cause(
     "the phone disconnected while it was used",
     "connect it again by cable, and run the same command again",
 )
-FAULTS: Final = (
-    Cause(
-        "Unknown option '--console'",
-        "xcode-too-old",
-        "this Xcode's devicectl cannot wait for an app to end",
-        "choose Xcode 16 or newer: sudo xcode-select -s /Applications/Xcode.app",
-    ),
-    Cause(
-        "device was not, or could not be, unlocked|device is locked",
-        "device-locked",
-        "the phone is locked",
-        "unlock it, and keep its display on during the run",
-    ),
-    Cause(
-        "not been explicitly trusted by the user",
-        "app-not-trusted",
-        "the phone does not trust the app's developer",
-        "trust the developer on the phone: Settings, General, VPN & Device Management",
-    ),
-    Cause(
-        "Developer Mode",
-        "device-not-ready",
-        "the phone has its developer mode switched off",
-        "switch it on: Settings, Privacy & Security, Developer Mode",
-    ),
-    Cause(
-        "No space left|not enough available storage",
-        "device-full",
-        "the phone's storage is full",
-        "remove something from it",
-    ),
-    Cause(
-        "MIInstallerErrorDomain",
-        "app-refused",
-        "the phone refuses the app",
-        "sign it for this phone: open the project in Xcode, choose your team, and build it again",
-    ),
-    LOST,
-)
+FAULTS: Final = (*causes("devicectl"), LOST)
 """What each of devicectl's words means; the first that fits counts."""
 MOST_LINES: Final = 6
 

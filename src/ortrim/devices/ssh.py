@@ -15,56 +15,14 @@ from typing import Final
 from ortrim.base.archives import unpack
 from ortrim.base.command import Completed, last_lines, run
 from ortrim.base.files import storage_errors
-from ortrim.base.tools import MOST_PRINTED_BYTES, Cause, Tool, diagnose, install_command, with_plain_words
+from ortrim.base.tools import MOST_PRINTED_BYTES, Cause, Tool, causes, diagnose, install_command, with_plain_words
 from ortrim.devices import kinds, remote
 from ortrim.devices.facts import SURVEY, THERMAL_SURVEY, maybe_emulated, read_sections, ssh_host, ssh_thermal
 from ortrim.errors import Diagnostic, StorageError, ToolError, UsageError, VerifyError
 
 TOOL: Final = Tool(name="ssh", package="openssh-client", version_words=("-V",))
 CAUSES: Final = (
-    Cause(
-        "REMOTE HOST IDENTIFICATION HAS CHANGED",
-        "ssh-host-changed",
-        "the machine has another host key than before",
-        "if it was reinstalled, remove the old key: ssh-keygen -R HOST; if not, the connection may be intercepted",
-    ),
-    Cause(
-        "Host key verification failed|No ED25519 host key is known|host key is known for",
-        "ssh-host-unknown",
-        "the machine's host key is not known here",
-        "connect once by hand and compare the key that it shows: ssh {destination}",
-    ),
-    Cause(
-        r"Permission denied \(|Too many authentication failures|no such identity",
-        "ssh-denied",
-        "the machine accepts none of this user's keys",
-        "check the user's name, then put your key there: ssh-copy-id {destination};"
-        " a key with a passphrase needs ssh-add first",
-    ),
-    Cause(
-        "Could not resolve hostname",
-        "ssh-no-such-host",
-        "no machine has this name",
-        "check the name, or add it to ~/.ssh/config",
-    ),
-    Cause(
-        "Connection refused",
-        "ssh-refused",
-        "the machine is reachable, but no ssh server listens",
-        "start it there (Debian: systemctl enable --now ssh), or name the port: ssh://USER@HOST:PORT",
-    ),
-    Cause(
-        "Connection timed out|Operation timed out|No route to host|Network is unreachable|Host is down",
-        "ssh-unreachable",
-        "the machine does not answer",
-        "check that it is switched on and in the same network: ping HOST",
-    ),
-    Cause(
-        "Bad owner or permissions|Bad configuration option|terminating,|UNPROTECTED PRIVATE KEY FILE",
-        "ssh-misconfigured",
-        "ssh refuses its own configuration",
-        "correct what it names, until this works: ssh {destination} true",
-    ),
+    *causes("ssh"),
     Cause(
         "No space left on device|Disk quota exceeded",
         "device-full",

@@ -10,30 +10,13 @@ from dataclasses import dataclass
 from typing import Final
 
 from ortrim.base.http import Answer, Clock, Response, TransportError, chunks, whole
-from ortrim.base.tools import Cause, diagnose
+from ortrim.base.tools import causes, diagnose
 from ortrim.errors import BuildError, Diagnostic, DiagnosticGroup, Interrupted, NetworkError, UsageError
 from ortrim.github.artifacts import opened_download
 from ortrim.github.client import GitHub, Run, StartedRun, WorkflowJob, everything, message_of, parsed
 from ortrim.github.repositories import Repository
 
-CAUSES: Final = (
-    Cause(
-        "disabled workflow", "workflow-disabled", "the workflow is disabled", "enable it: gh workflow enable {workflow}"
-    ),
-    Cause("No ref found", "ref-not-found", "GitHub has no {ref}", "push the branch or tag first"),
-    Cause(
-        "' trigger",
-        "workflow-not-dispatchable",
-        "the workflow cannot be dispatched",
-        "it needs `on: workflow_dispatch`, on the default branch too",
-    ),
-    Cause(
-        "nput",
-        "workflow-inputs-refused",
-        "the workflow at {ref} does not take these inputs",
-        "the branch has another version of ortrim's workflow: update it",
-    ),
-)
+CAUSES: Final = causes("dispatch")
 """Words of GitHub's, and the code, what and hint that they come to.
 
 https://github.com/benc-uk/workflow-dispatch/issues/72,

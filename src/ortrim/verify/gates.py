@@ -153,7 +153,7 @@ Breaches = Iterable[tuple[str, str]]
 
 
 class RuleWords(TypedDict):
-    """What stands of a rule in `resources/gates`: `name` says a property, `what` its absence, `hint` how to get it."""
+    """What stands of a rule in `resources/rules`: `name` says a property, `what` its absence, `hint` how to get it."""
 
     name: str
     what: str
@@ -162,7 +162,7 @@ class RuleWords(TypedDict):
 
 def rule_words(kind: str) -> Mapping[str, RuleWords]:
     """Return the words of the rules for a kind of package, by their codes."""
-    text = (files("ortrim") / "resources" / "gates" / f"{kind}.toml").read_text(encoding="utf-8")
+    text = (files("ortrim") / "resources" / "rules" / f"{kind}.toml").read_text(encoding="utf-8")
     return cast(Mapping[str, RuleWords], tomllib.loads(text))
 
 

@@ -16,7 +16,7 @@ import pytest
 from ortrim.cli.namespace import namespace_for
 from ortrim.cli.task import OrtrimTask
 from program_runs import CHECKOUT, Run
-from source_words import ANY, SOURCES, rules_of_gates, words_of
+from source_words import ANY, SOURCES, worded_rules, words_of
 
 PAGES: Final = (CHECKOUT / "README.md", *sorted((CHECKOUT / "docs").rglob("*.md")))
 COMMAND: Final = re.compile(r"(?:\$ )?(?:\w+=\S* )*(?:\./bootstrap )?(?:ortrim|invoke) (?P<words>.*)")
@@ -62,7 +62,7 @@ def commands(lines: Iterator[str]) -> Iterator[tuple[str, ...]]:
 
 def texts() -> Iterator[str]:
     """Yield the texts of the sources, without docstrings."""
-    for rule in rules_of_gates():
+    for rule in worded_rules():
         yield from rule.values()
     for path in SOURCES.rglob("*.py"):
         tree = ast.parse(path.read_text(encoding="utf-8"))

@@ -1,10 +1,12 @@
 """The rules of `lint`, what they look at and what they find. Pure."""
 
 import re
+import tomllib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
+from importlib.resources import files
 from itertools import groupby
 from typing import Final, Literal
 
@@ -128,25 +130,21 @@ RULES: Final[list[LintRule]] = []
 """All rules, in the order of the document, which is that of this file."""
 
 
-def _rule(
-    code: str, level: Level, *, title: str, why: str, fix: str, kind: type[Diagnostic] = ModelError
-) -> Callable[[Check], Check]:
-    """Put a function that finds what breaks a rule into the table."""
+WORDS: Final = tomllib.loads((files("ortrim") / "resources" / "rules" / "lint.toml").read_text(encoding="utf-8"))
+"""What stands there of each rule: level, title, why, and fix, unless that is also a hint elsewhere."""
+
+
+def _rule(code: str, *, kind: type[Diagnostic] = ModelError, **words: str) -> Callable[[Check], Check]:
+    """Put a function that finds what breaks a rule into the table; `words` are those that `WORDS` lacks."""
 
     def put(check: Check) -> Check:
-        RULES.append(LintRule(code=code, level=level, title=title, why=why, fix=fix, check=check, kind=kind))
+        RULES.append(LintRule(code=code, check=check, kind=kind, **{**WORDS.get(code, {}), **words}))
         return check
 
     return put
 
 
-@_rule(
-    "does-not-load",
-    "error",
-    title="the full runtime refuses the model",
-    why="a model that the full runtime cannot load cannot be converted, and no trimmed runtime loads it",
-    fix=refusals.LOAD_HINT,
-)
+@_rule("does-not-load", fix=refusals.LOAD_HINT)
 def _does_not_load(facts: LintFacts) -> Iterator[Shown]:
     """Find a model that the full runtime refuses for another reason than a kernel, or than what its header says."""
     told = facts.kernels is not None and facts.kernels.missing is not None
@@ -166,48 +164,25 @@ def _refused_for(cause: refusals.Cause, facts: LintFacts) -> Iterator[Shown]:
 
 for _cause in refusals.CAUSES:
     if not _cause.converted:
-        _rule(
-            _cause.code,
-            "error",
-            title=_cause.what,
-            why="the full runtime refuses the model, and so does every trimmed one",
-            fix=_cause.hint,
-            kind=_cause.kind,
-        )(partial(_refused_for, _cause))
+        why = "the full runtime refuses the model, and so does every trimmed one"
+        put = _rule(_cause.code, kind=_cause.kind, level="error", title=_cause.what, why=why, fix=_cause.hint)
+        put(partial(_refused_for, _cause))
 
 
-@_rule(
-    "crashes-runtime",
-    "error",
-    title="the full runtime crashes or hangs",
-    why="the application crashes or hangs with its runtime",
-    fix=refusals.CRASH_HINT,
-)
+@_rule("crashes-runtime", fix=refusals.CRASH_HINT)
 def _crashes(facts: LintFacts) -> Iterator[Shown]:
     if facts.run and facts.run.crash:
         yield "model", facts.run.crash
 
 
-@_rule(
-    "does-not-run",
-    "error",
-    title="an inference with the model's fixed sizes fails",
-    why="the model loads, but it does not run",
-    fix="run it where it was made with random inputs of these shapes, and export it again",
-)
+@_rule("does-not-run")
 def _does_not_run(facts: LintFacts) -> Iterator[Shown]:
     for sizes, failure in facts.run.trials if facts.run else ():
         if not sizes and failure and refusals.cause_of(failure) is None:
             yield "model", failure
 
 
-@_rule(
-    "dynamic-size-baked-in",
-    "error",
-    title="a dynamic dimension works at only one size",
-    why="the model declares any size as valid, and an application that uses another size fails at run time",
-    fix="take sizes from x.shape as it is traced (no int(), no loop over them), or fix it (step fix-dimensions)",
-)
+@_rule("dynamic-size-baked-in")
 def _baked_in_size(facts: LintFacts) -> Iterator[Shown]:
     for name, worked, failed, failure in _outcomes(facts):
         if len(worked) == 1 and len(failed) > 2:
@@ -235,26 +210,14 @@ def _listed(sizes: Iterable[int]) -> str:
     return ", ".join(map(str, sizes))
 
 
-@_rule(
-    "dynamic-size-limited",
-    "advice",
-    title="a dynamic dimension does not work at every size",
-    why="a size that a kernel, a stride or a fixed Reshape does not allow ends in an error at run time",
-    fix="document the sizes that work, or pad inside the model",
-)
+@_rule("dynamic-size-limited")
 def _limited_size(facts: LintFacts) -> Iterator[Shown]:
     for name, worked, failed, failure in _outcomes(facts):
         if len(worked) > 1 and failed:
             yield name, f"'{name}' runs at {_listed(worked)}, not at {_listed(failed)}: {failure}"
 
 
-@_rule(
-    "no-size-runs",
-    "advice",
-    title="no tried size of the dynamic dimensions runs",
-    why="either dimensions depend on each other, and their names do not say so, or only unusual sizes work",
-    fix="give equal dimensions one name (dynamic_axes, step name-dimensions), or fix them (step fix-dimensions)",
-)
+@_rule("no-size-runs")
 def _no_size_runs(facts: LintFacts) -> Iterator[Shown]:
     trials = [(sizes, failure) for sizes, failure in facts.run.trials if sizes] if facts.run else []
     if trials and all(failure and refusals.cause_of(failure) is None for _, failure in trials):
@@ -263,26 +226,14 @@ def _no_size_runs(facts: LintFacts) -> Iterator[Shown]:
         yield "model", f"none of {len(trials)} choices of sizes ran; with {words}: {failure}"
 
 
-@_rule(
-    "unsupported-opset",
-    "error",
-    title="an opset that the chosen runtime does not accept",
-    why="the runtime refuses the model",
-    fix="export with another opset, use onnx.version_converter, or choose another ONNX Runtime (--ort-version)",
-)
+@_rule("unsupported-opset")
 def _opset(facts: LintFacts) -> Iterator[Shown]:
     for code, domain, words, needed in unsupported(facts.graph.model, facts.version):
         if code == "unsupported-opset":
             yield domain, "; ".join(filter(None, (words, needed)))
 
 
-@_rule(
-    "unsupported-ir-version",
-    "error",
-    title="what a newer IR version brought than the chosen runtime reads",
-    why="the runtime refuses the model",
-    fix="export it without newer element types and device settings, or choose another ONNX Runtime (--ort-version)",
-)
+@_rule("unsupported-ir-version")
 def _ir_version(facts: LintFacts) -> Iterator[Shown]:
     for code, place, words, needed in unsupported(facts.graph.model, facts.version):
         if code == "unsupported-ir-version":
@@ -297,17 +248,9 @@ LOW_BIT_TYPES: Final = frozenset({"int4", "uint4", "int2", "uint2"})
 
 OPTIMIZED_SINCE: Final = (1, 27)
 """Found by running the wheels of 1.21.0 to 1.32.0 with and without optimizations: up to 1.26.0 outputs differ."""
-BY_ITSELF: Final = "where outputs change, 'ortrim build MODEL' converts with level = 'basic'"
 
 
-@_rule(
-    "bias-of-another-scale",
-    "advice",
-    title="a quantized bias whose scale is not that of the products it is added to",
-    why="ONNX Runtime before 1.27 adds it as if it were, with level = 'extended' and higher: wrong outputs"
-    " (microsoft/onnxruntime#24711)",
-    fix=f"quantize it with the inputs' scale times the weights', or choose ONNX Runtime 1.27 or newer; {BY_ITSELF}",
-)
+@_rule("bias-of-another-scale")
 def _bias_scale(facts: LintFacts) -> Iterator[Shown]:
     scales = {weight.name: weight.scales for weight in facts.graph.weights}
     for node, dequantized in _between_quantized(facts, "Conv"):
@@ -325,14 +268,7 @@ def _bias_scale(facts: LintFacts) -> Iterator[Shown]:
             yield node.place, f"the scale of the bias of '{node.place}' is not that of inputs times that of weights"
 
 
-@_rule(
-    "resize-of-integers",
-    "advice",
-    title="Resize with interpolation between quantized values",
-    why="ONNX Runtime before 1.27 interpolates the integers, with level = 'extended' and higher: linear cuts off what"
-    " it ought to round, and cubic fails (microsoft/onnxruntime#28448)",
-    fix=f"resize before quantizing or with mode='nearest', or choose ONNX Runtime 1.27 or newer; {BY_ITSELF}",
-)
+@_rule("resize-of-integers")
 def _integer_resize(facts: LintFacts) -> Iterator[Shown]:
     for node, dequantized in _between_quantized(facts, "Resize"):
         if dequantized and node.attribute("mode") in {"linear", "cubic"}:
@@ -369,13 +305,7 @@ def _makers(facts: LintFacts) -> dict[str, NodeFacts]:
     return {value.name: node for node in facts.graph.nodes for value in node.outputs if not node.scope}
 
 
-@_rule(
-    "weights-below-8-bits",
-    "error",
-    title="weights of 4 or 2 bits, which ORT format does not hold",
-    why="from 1.28 on ONNX Runtime refuses a model in ORT format with such weights",
-    fix=refusals.BELOW_8_BITS,
-)
+@_rule("weights-below-8-bits", fix=refusals.BELOW_8_BITS)
 def _weights_below_8_bits(facts: LintFacts) -> Iterator[Shown]:
     if tuple(map(int, facts.version.split(".")[:2])) < REFUSED_SINCE:
         return
@@ -385,25 +315,13 @@ def _weights_below_8_bits(facts: LintFacts) -> Iterator[Shown]:
             yield weight.name, words
 
 
-@_rule(
-    "optional-values",
-    "error",
-    title="ORT format holds no optional values",
-    why="the model loads, but it cannot be converted",
-    fix=refusals.WITHOUT_OPTIONAL,
-)
+@_rule("optional-values", fix=refusals.WITHOUT_OPTIONAL)
 def _optional_values(facts: LintFacts) -> Iterator[Shown]:
     for node in _nodes(facts, ("ai.onnx", "Optional")):
         yield node.name or "Optional", "the operator Optional makes an optional value"
 
 
-@_rule(
-    "model-too-large",
-    "error",
-    title="2 GB and more",
-    why="a model in ORT format is one flatbuffer, whose limit is 2 GB",
-    fix="quantize the model, or split it into several",
-)
+@_rule("model-too-large")
 def _too_large(facts: LintFacts) -> Iterator[Shown]:
     if (size := _size(facts)) > (most := LARGEST_MODEL_BYTES):
         yield "model", f"{size:,} bytes with its data; a model in ORT format can have {most:,}"
@@ -416,26 +334,14 @@ def _size(facts: LintFacts) -> int:
 NEAR: Final = 0.75
 
 
-@_rule(
-    "near-2-gb",
-    "advice",
-    title="close to 2 GB",
-    why="constant folding and saved optimizations enlarge the file, whose limit is 2 GB",
-    fix="quantize the model (step quantize), or convert it with level = 'basic'",
-)
+@_rule("near-2-gb")
 def _nearly_too_large(facts: LintFacts) -> Iterator[Shown]:
     most = LARGEST_MODEL_BYTES
     if most * NEAR < (size := _size(facts)) <= most:
         yield "model", f"{size:,} bytes with its data, of {most:,} that are possible"
 
 
-@_rule(
-    "external-data",
-    "advice",
-    title="weights in another file",
-    why="the model needs both files: downloads, caches and digests must cover both",
-    fix="below 2 GB, save it as one: onnx.save(onnx.load(path), path)",
-)
+@_rule("external-data")
 def _external_data(facts: LintFacts) -> Iterator[Shown]:
     names = sorted({weight.external for weight in facts.graph.weights if weight.external})
     for name in names:
@@ -443,14 +349,7 @@ def _external_data(facts: LintFacts) -> Iterator[Shown]:
         yield name, f"the weights of {count} tensors lie in '{name}', not in the model's file"
 
 
-@_rule(
-    "no-kernel",
-    "error",
-    title="no CPU kernel for these types",
-    why="a trimmed runtime has the CPU's kernels; without one for its types the model does not load",
-    fix="cast to a type that has a kernel, or export with another opset",
-    kind=OperatorsError,
-)
+@_rule("no-kernel", kind=OperatorsError)
 def _no_cpu_kernel(facts: LintFacts) -> Iterator[Shown]:
     """Find the operator at which loading ended although other kernels of it are there: its types have none.
 
@@ -473,14 +372,7 @@ def _words(operator: Operator) -> str:
     return f"{operator[0]} {operator[1]}"
 
 
-@_rule(
-    "other-provider-only",
-    "error",
-    title="an operator of other execution providers",
-    why="the CPU provider has no kernel for it; optimizing for a GPU creates such operators",
-    fix="use the model as exported, before it was optimized for another device",
-    kind=OperatorsError,
-)
+@_rule("other-provider-only", kind=OperatorsError)
 def _other_provider_only(facts: LintFacts) -> Iterator[Shown]:
     for operator in facts.kernels.without if facts.kernels else ():
         if operator not in (facts.kernels.unheard if facts.kernels else ()):
@@ -493,26 +385,13 @@ def _shown(facts: LintFacts, operator: Operator, words: str) -> Shown:
     return (place, f"{_words(operator)} {words} ({len(nodes)} of the nodes)")
 
 
-@_rule(
-    "unknown-operator",
-    "error",
-    title="an operator that ONNX Runtime does not know",
-    why="it comes from a custom library, which ortrim cannot build in, or from a newer version",
-    fix="export without it, or as a model function of ONNX's own operators",
-    kind=OperatorsError,
-)
+@_rule("unknown-operator", kind=OperatorsError)
 def _unknown_operator(facts: LintFacts) -> Iterator[Shown]:
     for operator in facts.kernels.unheard if facts.kernels else ():
         yield _shown(facts, operator, f"is not known to ONNX Runtime {facts.version}")
 
 
-@_rule(
-    "unnamed-value",
-    "error",
-    title="an input or output without a name",
-    why="applications pass inputs and read outputs by name",
-    fix="give names when exporting (input_names, output_names)",
-)
+@_rule("unnamed-value")
 def _unnamed(facts: LintFacts) -> Iterator[Shown]:
     for kind, position, value in _ends(facts):
         if not value.name:
@@ -537,26 +416,14 @@ MACHINE: Final = re.compile(
 """What exporters call a value for which the author gave no name: PyTorch's numbers and traces, TensorFlow's ports."""
 
 
-@_rule(
-    "machine-named-value",
-    "advice",
-    title="an input or output that the exporter named",
-    why="such names change with the next export, and applications that use them break",
-    fix="give names when exporting (input_names, output_names), or afterwards (step rename)",
-)
+@_rule("machine-named-value")
 def _machine_named(facts: LintFacts) -> Iterator[Shown]:
     for kind, _, value in _ends(facts):
         if MACHINE.fullmatch(value.name):
             yield value.name, f"the {kind} is called '{value.name}'"
 
 
-@_rule(
-    "unnamed-dimension",
-    "advice",
-    title="a dynamic dimension without a name",
-    why="neither people nor shape inference can see which sizes must be equal",
-    fix="name it when exporting (dynamic_axes={'input': {0: 'batch'}}), or afterwards (step name-dimensions)",
-)
+@_rule("unnamed-dimension")
 def _unnamed_dimension(facts: LintFacts) -> Iterator[Shown]:
     for value in facts.graph.model.inputs:
         for axis, size in enumerate(value.shape or ()):
@@ -564,13 +431,7 @@ def _unnamed_dimension(facts: LintFacts) -> Iterator[Shown]:
                 yield value.name, f"dimension {axis} of input '{value.name}' is open and has no name"
 
 
-@_rule(
-    "einsum",
-    "advice",
-    title="Einsum",
-    why="it runs as transpositions and matrix products, which mobile providers do not support and quantizers skip",
-    fix="write it as a convolution of length 1, a Linear layer or a matmul",
-)
+@_rule("einsum")
 def _einsum(facts: LintFacts) -> Iterator[Shown]:
     for node in facts.graph.nodes:
         if node.operator == "Einsum" and node.domain == "ai.onnx":
@@ -594,13 +455,7 @@ def _as_convolution(node: NodeFacts, equation: str) -> str:
     return ""
 
 
-@_rule(
-    "matmul-between-transposes",
-    "advice",
-    title="a product between two transpositions",
-    why="the data is copied twice without need, and code around it often fixes the length",
-    fix="replace the Linear layer by a Conv1d with kernel_size=1 and the same weights",
-)
+@_rule("matmul-between-transposes")
 def _transposed_product(facts: LintFacts) -> Iterator[Shown]:
     makers = _makers(facts)
     for node in facts.graph.nodes:
@@ -632,13 +487,7 @@ def _undo(first: NodeFacts, second: NodeFacts) -> bool:
     return all(number < len(one) for number in other) and [one[number] for number in other] == list(range(len(one)))
 
 
-@_rule(
-    "fixed-reshape",
-    "advice",
-    title="Reshape to a fixed shape in a dynamic model",
-    why="it works only for the size that the model was exported with",
-    fix="use -1 for one dimension and 0 (unchanged) for others: x.flatten(1), x.reshape(x.shape[0], -1)",
-)
+@_rule("fixed-reshape")
 def _pinned_reshape(facts: LintFacts) -> Iterator[Shown]:
     if not dynamic_dimensions(facts.graph.model.inputs):
         return
@@ -650,13 +499,7 @@ def _pinned_reshape(facts: LintFacts) -> Iterator[Shown]:
             yield node.place, f"Reshape to {list(shape)}, of a value whose size is not fixed"
 
 
-@_rule(
-    "float64",
-    "advice",
-    title="64-bit floats in most of the arithmetic",
-    why="twice the memory and half the speed; many kernels exist only for 32 bits",
-    fix="export with model.float(), and keep NumPy's float64 constants out of forward()",
-)
+@_rule("float64")
 def _float64(facts: LintFacts) -> Iterator[Shown]:
     yield from _hot(facts, "float64")
 
@@ -688,13 +531,7 @@ def _is_hot(node: NodeFacts, element_type: str) -> bool:
     return bool(made and taken) and max((elements(value) or 0 for value in (*made, *taken)), default=0) >= MOST_ELEMENTS
 
 
-@_rule(
-    "int64",
-    "advice",
-    title="64-bit integers in most of the arithmetic",
-    why="they are not vectorized, take twice the memory, and no mobile provider supports them",
-    fix="compute in int32 or in floats; int64 is for shapes and indices",
-)
+@_rule("int64")
 def _int64(facts: LintFacts) -> Iterator[Shown]:
     yield from _hot(facts, "int64")
 
@@ -703,13 +540,7 @@ ENOUGH: Final = 0.75
 """Upstream's checker recommends a provider from there on, when the nodes are one partition."""
 
 
-@_rule(
-    "mobile-partitions",
-    "advice",
-    title="a mobile execution provider supports few nodes, or many separate partitions",
-    why="data is copied at each border; more than one partition is usually slower than the CPU alone",
-    fix="use the CPU, or replace the operators named, and fix the shapes (step fix-dimensions)",
-)
+@_rule("mobile-partitions")
 def _partitions(facts: LintFacts) -> Iterator[Shown]:
     for each in facts.providers or ():
         if each.partitions != 1 or each.supported < each.nodes * ENOUGH:
@@ -732,13 +563,7 @@ def _providers_words(facts: ProviderFacts) -> str:
 CONTROL: Final = ("If", "Loop", "Scan", "SequenceMap")
 
 
-@_rule(
-    "control-flow",
-    "advice",
-    title="control flow",
-    why="optimizations stop at the inner graphs, partitions end there, and the runtime needs more code",
-    fix="export the branch that is used (torch.jit.trace, a fixed flag), or unroll the loop",
-)
+@_rule("control-flow")
 def _control_flow(facts: LintFacts) -> Iterator[Shown]:
     for node in facts.graph.nodes:
         if node.operator in CONTROL and node.domain == "ai.onnx":
@@ -750,13 +575,7 @@ FEW_NODES: Final = 4
 """What more nodes use is hardly removed."""
 
 
-@_rule(
-    "costly-operator",
-    "advice",
-    title="an operator that takes much of the library",
-    why="its code is in the library for only a few nodes",
-    fix="replace it by operators that the model has anyway, or do its work outside of the model",
-)
+@_rule("costly-operator")
 def _costly_operators(facts: LintFacts) -> Iterator[Shown]:
     shared = {_library_shown(domain, name) for domain, name in facts.elsewhere}
     uses = Counter(_library_shown(node.domain, node.operator) for node in facts.graph.nodes)
@@ -770,13 +589,7 @@ def _library_shown(domain: str, name: str) -> str:
     return name if domain == "ai.onnx" else f"{domain}:{name}"
 
 
-@_rule(
-    "random-output",
-    "advice",
-    title="random outputs",
-    why="two runs with the same input differ; parity is judged with the numbers as inputs, where that can be made",
-    fix="make the random numbers an input",
-)
+@_rule("random-output")
 def _random_output(facts: LintFacts) -> Iterator[Shown]:
     for node in facts.graph.nodes:
         if node.operator in BY_CHANCE and node.domain == "ai.onnx":
@@ -784,26 +597,14 @@ def _random_output(facts: LintFacts) -> Iterator[Shown]:
             yield node.place, f"{node.operator} draws numbers{seeded}"
 
 
-@_rule(
-    "device-locale",
-    "advice",
-    title="a locale that every device must have",
-    why="where it is absent, as in most containers, the library refuses the model or ends the application",
-    fix=refusals.LOCALE_HINT,
-)
+@_rule("device-locale", fix=refusals.LOCALE_HINT)
 def _device_locale(facts: LintFacts) -> Iterator[Shown]:
     for node in facts.graph.nodes:
         if locale := locale_of(node):
             yield node.place, f"{node.operator} needs the locale '{locale}' on every device"
 
 
-@_rule(
-    "training-mode",
-    "error",
-    title="exported in training mode",
-    why="the outputs are those of training: random, or normalized by the statistics of one batch",
-    fix="call model.eval() before exporting (training=TrainingMode.EVAL)",
-)
+@_rule("training-mode")
 def _training_mode(facts: LintFacts) -> Iterator[Shown]:
     switched_on = {weight.name for weight in facts.graph.weights if weight.values == (1,)}
     for node in facts.graph.nodes:
@@ -817,13 +618,7 @@ DOMINANT_BYTES: Final = 1_000_000
 DOMINANT: Final = 0.5
 
 
-@_rule(
-    "dominant-weight",
-    "advice",
-    title="one tensor is most of the weights",
-    why="it decides size and memory; often it is an embedding or a layer behind a flatten",
-    fix="quantize this one (step quantize), cut the vocabulary, or pool before the flatten",
-)
+@_rule("dominant-weight")
 def _dominant(facts: LintFacts) -> Iterator[Shown]:
     total = sum(weight.size_bytes for weight in facts.graph.weights)
     for weight in facts.graph.weights:
@@ -836,13 +631,7 @@ def _dominant(facts: LintFacts) -> Iterator[Shown]:
 WASTED_BYTES: Final = 1024
 
 
-@_rule(
-    "duplicate-weights",
-    "advice",
-    title="the same tensor several times",
-    why="each copy is in the file and in memory",
-    fix="share one initializer among the nodes (step share-constants)",
-)
+@_rule("duplicate-weights")
 def _duplicates(facts: LintFacts) -> Iterator[Shown]:
     groups: dict[str, list[WeightFacts]] = {}
     for weight in facts.graph.weights:
@@ -870,13 +659,7 @@ PATH: Final = re.compile(
 """Folders of Unix, of Windows, and the lines of Python's traces; a node's own name such as `/conv/Conv` is none."""
 
 
-@_rule(
-    "source-path",
-    "advice",
-    title="paths of the exporting machine",
-    why="they show users who made the model and where, and make equal exports differ",
-    fix="strip doc strings, metadata and names of nodes, which ORT format keeps (step strip, with node_names)",
-)
+@_rule("source-path")
 def _source_paths(facts: LintFacts) -> Iterator[Shown]:
     places: dict[str, list[str]] = {}
     for place, text in facts.graph.texts:

@@ -19,7 +19,7 @@ from typing import Final
 
 from ortrim.base.command import Completed, termination_raises, watch
 from ortrim.base.files import storage_errors, write_atomically
-from ortrim.base.tools import MOST_PRINTED_BYTES, Cause, Program, Tool, diagnose, require
+from ortrim.base.tools import MOST_PRINTED_BYTES, Program, Tool, causes, diagnose, require
 from ortrim.devices import kinds
 from ortrim.devices.farms import farm
 from ortrim.devices.farms.farm import FarmJob, FarmRun, Tell
@@ -76,60 +76,7 @@ NO_NETWORK: Final = re.compile(
 )
 
 
-CAUSES: Final = (
-    Cause(
-        words=(
-            r"not currently have an active account|valid credentials|auth tokens|invalid authentication credentials"
-            r"|[Rr]eauthentication|invalid_grant|[Ee]rror 401|UNAUTHENTICATED"
-        ),
-        code="farm-credentials",
-        what="gcloud has no account that Google accepts",
-        hint="run: gcloud auth login; on CI: gcloud auth activate-service-account, or google-github-actions/auth",
-    ),
-    Cause(
-        words=(r"[Qq]uota exceeded|test quota|TEST_QUOTA|RESOURCE_EXHAUSTED|[Ee]rror 429|(?:rate|daily)LimitExceeded"),
-        code="farm-quota",
-        what="the project has used up its Test Lab quota",
-        hint="wait until tomorrow, or take a plan with more: https://firebase.google.com/docs/test-lab/usage-quotas-pricing",
-    ),
-    Cause(
-        words=r"has not been used in project|SERVICE_DISABLED|SERVICE_NOT_ACTIVATED|api is not activated",
-        code="farm-project",
-        what="a service that Test Lab needs is not enabled in the project",
-        hint="run: gcloud services enable testing.googleapis.com toolresults.googleapis.com",
-    ),
-    Cause(
-        words=r"No project specified",
-        code="farm-project",
-        what="gcloud has no project",
-        hint="run: gcloud config set project PROJECT, or set CLOUDSDK_CORE_PROJECT",
-    ),
-    Cause(
-        words=r"is not a valid (?:model|OS version|locale|device orientation)",
-        code="farm-device-unknown",
-        what="Test Lab does not have such a device",
-        hint="gcloud firebase test android models list; ... locales list",
-    ),
-    Cause(
-        words=r"Device dimensions are not compatible",
-        code="farm-unsupported",
-        what="the device does not have this Android version",
-        hint="gcloud firebase test android models list has the versions of each model",
-    ),
-    Cause(
-        words=r"failed during validation|Invalid path|not found or not accessible",
-        code="farm-refused",
-        what="Test Lab refuses the app or its test",
-        hint="build both again; Test Lab accepts signed APKs, the test with an instrumentation in its manifest",
-    ),
-    Cause(
-        words=r"[Ee]rror 40[34]|PERMISSION_DENIED|Permission denied|billing|does not have|quota project",
-        code="farm-project",
-        what="the project is unknown, or the account may not use it",
-        hint="give it the roles Firebase Test Lab Admin, Firebase Analytics Viewer and Storage Object Admin; for a"
-        " bucket of your own billing must be enabled",
-    ),
-)
+CAUSES: Final = causes("firebase")
 """The first that fits counts."""
 
 

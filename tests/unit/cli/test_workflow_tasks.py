@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from ortrim.cli.tasks import ci, pins
+from ortrim.cli.tasks import pins
 from ortrim.compiling.plan import BuildPlan
+from ortrim.github import jobs, runner_setup
 from ortrim.github.workflow_files import FOLDER, NAMES
 from ortrim.parity.measurements import Verdict
 from ortrim.planning.request import Request
@@ -41,7 +42,7 @@ PLAN: BuildPlan = sample_plan(selected=tuple(map(sample_target, ("linux-x64", "a
 def test_a_plan_that_came_along_has_no_deliveries(ortrim: Run, runner: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The output is empty, which is how the workflow's condition reads it."""
     monkeypatch.setenv("ORTRIM_INPUTS", json.dumps({"plan": "eNqr"}))
-    answer(monkeypatch, ci, "plan_run", (PLAN, "text"))
+    answer(monkeypatch, jobs, "plan_run", (PLAN, "text"))
     assert ortrim("ci.plan").code == 0
     assert outputs(runner)["delivered"] == ""
 
@@ -62,7 +63,7 @@ def test_compiling_takes_the_plan_from_the_environment(
     ortrim: Run, runner: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("ORTRIM_PLAN", "abc")
-    calls = answer(monkeypatch, ci, "compile_planned", (Path("compiled/x.tar.gz"),))
+    calls = answer(monkeypatch, jobs, "compile_planned", (Path("compiled/x.tar.gz"),))
     ended = ortrim("ci.compile", "--target", "linux-x64")
     assert (ended.code, ended.out) == (0, "compiled/x.tar.gz\n")
     assert calls[0][:3] == ("abc", "linux-x64", Path("compiled"))
@@ -74,7 +75,7 @@ def test_a_delivery_is_summed_up_on_the_run_s_page(ortrim: Run, runner: Path, mo
     missed = replace(report.comparisons[0], verdict=Verdict.FAIL)
     bad = replace(report, comparisons=(missed, *report.comparisons[1:]), verdict=Verdict.FAIL)
     for reports, code in (((report,), 0), ((bad,), 3)):
-        answer(monkeypatch, ci, "deliver_compiled", reports)
+        answer(monkeypatch, jobs, "deliver_compiled", reports)
         assert ortrim("ci.deliver", "--target", "linux-x64").code == code
     text = (runner / "STEP_SUMMARY").read_text()
     assert text.count("## ✓ silero-vad for linux-x64") == 1
@@ -87,7 +88,7 @@ def test_a_machine_is_prepared_for_what_comes(ortrim: Run, runner: Path, monkeyp
     for platform in PLATFORMS:
         monkeypatch.setattr(platform, "require_package_tools", lambda _: called.append("package tools"))
     for name in ("prepare_sdk", "install_emulators", "install_layout_emulator", "start_phone"):
-        monkeypatch.setattr(ci, name, lambda *_, name=name: called.append(name))
+        monkeypatch.setattr(runner_setup, name, lambda *_, name=name: called.append(name))
     tools = ["package tools"] * len(PLATFORMS)
     ortrim("ci.prepare", "--target", "linux-armhf")
     assert called == tools + ["prepare_sdk"] * len(PLATFORMS)
@@ -102,7 +103,9 @@ def test_a_machine_is_prepared_for_what_comes(ortrim: Run, runner: Path, monkeyp
 def test_a_job_names_its_ndk_and_its_phone(ortrim: Run, runner: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What is not named is the version that ONNX Runtime is pinned with, and the phone of its own scripts."""
     monkeypatch.setattr(ANDROID, "require_package_tools", lambda _: None)
-    calls = {name: answer(monkeypatch, ci, name, None) for name in ("prepare_sdk", "prefer_ndk", "start_phone")}
+    calls = {
+        name: answer(monkeypatch, runner_setup, name, None) for name in ("prepare_sdk", "prefer_ndk", "start_phone")
+    }
     ortrim("ci.prepare", "--target", "android-x86_64", "--ndk", "28.0.13004108")
     asked = {call[0]: call[1] for call in calls["prepare_sdk"]}
     assert asked == {**dict.fromkeys(PLATFORMS, ()), ANDROID: ("28.0.13004108",)}
@@ -173,7 +176,7 @@ def test_farms_are_reported_what_the_run_was_asked_for(
 ) -> None:
     """From the same document as every other step."""
     monkeypatch.setenv("ORTRIM_INPUTS", json.dumps({"target": "android", "devices": "firebase:a.arm-34"}))
-    (call,) = [answer(monkeypatch, ci, name, (Path("harness"),) if task == "ci.app" else (recorded_report(),))]
+    (call,) = [answer(monkeypatch, jobs, name, (Path("harness"),) if task == "ci.app" else (recorded_report(),))]
     assert ortrim(task).code == 0
     assert call[0][0].devices == ("firebase:a.arm-34",)
     assert ("silero-vad for linux-x64" in (runner / "STEP_SUMMARY").read_text()) == (task == "ci.farm")
@@ -184,7 +187,7 @@ def test_a_farm_without_its_target_is_refused_in_the_plan(
 ) -> None:
     """Nothing is handed to later jobs."""
     monkeypatch.setenv("ORTRIM_INPUTS", json.dumps({"devices": "firebase:a.arm-34"}))
-    answer(monkeypatch, ci, "plan_run", (PLAN, "text"))
+    answer(monkeypatch, jobs, "plan_run", (PLAN, "text"))
     ended = ortrim("ci.plan")
     assert "no-farm-target" in ended.err
     assert (runner / "OUTPUT").read_text() == ""

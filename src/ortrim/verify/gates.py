@@ -13,10 +13,6 @@ from ortrim.buildspec.targets import Architecture, version_numbers
 from ortrim.errors import BinaryError, Diagnostic, DiagnosticGroup
 from ortrim.parity.measurements import Gate, Verdict
 
-BUDGET_GATE: Final = "size of each slice"
-"""The one gate that is about a budget."""
-
-
 PUBLIC_API: Final = frozenset({"OrtGetApiBase", "OrtSessionOptionsAppendExecutionProvider_CPU"})
 """What upstream's own version script exports from a CPU build."""
 SYSTEM_LIBRARIES: Final = re.compile(r"(lib(c|m|dl|pthread|rt)|ld-linux[a-z0-9-]*)\.so\.\d+|libc\.so")
@@ -164,6 +160,10 @@ def rule_words(kind: str) -> Mapping[str, RuleWords]:
     """Return the words of the rules for a kind of package, by their codes."""
     text = (files("ortrim") / "resources" / "rules" / f"{kind}.toml").read_text(encoding="utf-8")
     return cast(Mapping[str, RuleWords], tomllib.loads(text))
+
+
+BUDGET_GATE: Final = rule_words("xcframework")["slice-over-budget"]["name"]
+"""The one gate that is about a budget."""
 
 
 def never(_facts: object, _promise: object) -> str:

@@ -4,7 +4,7 @@ import ast
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import ortrim
 
@@ -31,8 +31,12 @@ def words_of(node: ast.expr) -> str:
 
 
 def worded_rules() -> Iterator[dict[str, str]]:
-    """Yield the words of each rule, of `lint` and for packages, and of each cause why a program fails."""
-    for path in (SOURCES / "resources" / "rules").glob("*.toml"):
-        yield from tomllib.loads(path.read_text(encoding="utf-8")).values()
-    for found in tomllib.loads((SOURCES / "resources" / "causes.toml").read_text(encoding="utf-8")).values():
-        yield from found
+    """Yield the words of each rule, and of each cause why a program fails or a model is refused."""
+    found = [each for path in (SOURCES / "resources" / "rules").glob("*.toml") for each in _table(path).values()]
+    found += [each for causes in _table(SOURCES / "resources" / "causes.toml").values() for each in causes]
+    for each in found:
+        yield {key: words for key, words in each.items() if isinstance(words, str)}
+
+
+def _table(path: Path) -> dict[str, Any]:
+    return tomllib.loads(path.read_text(encoding="utf-8"))

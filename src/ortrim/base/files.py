@@ -8,11 +8,12 @@ import secrets
 import shutil
 import tempfile
 import threading
+import tomllib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from functools import lru_cache
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from platformdirs import user_cache_path
 
@@ -316,3 +317,8 @@ def shipped_folder(name: str) -> Path:
     """Return the folder `name` (`runner`, `buildspecs`) as it was installed, or the checkout's own."""
     installed = PACKAGE / "resources" / name
     return installed if installed.is_dir() else PACKAGE.parents[1] / name
+
+
+def shipped_words(name: str) -> dict[str, Any]:
+    """Return a table of words that ortrim ships in `resources/`, by its path there without the ending."""
+    return tomllib.loads((PACKAGE / "resources" / f"{name}.toml").read_text(encoding="utf-8"))

@@ -8,16 +8,15 @@ import os
 import re
 import shutil
 import sys
-import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from importlib.resources import files
 from pathlib import Path
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from ortrim.base.cache import cache_folder
 from ortrim.base.command import Completed, last_lines, run
+from ortrim.base.files import shipped_words
 from ortrim.errors import Diagnostic, NetworkError, ToolError
 
 VERSION: Final = re.compile(r"(?<![\d.])(\d+(?:\.\d+)+)")
@@ -36,8 +35,7 @@ class Cause(NamedTuple):
 
 def causes(program: str) -> tuple[Cause, ...]:
     """Return the causes that `resources/causes.toml` has for a program or a service."""
-    text = (files("ortrim") / "resources" / "causes.toml").read_text(encoding="utf-8")
-    return tuple(Cause(**each) for each in tomllib.loads(text)[program])
+    return tuple(Cause(**each) for each in shipped_words("causes")[program])
 
 
 def diagnose(

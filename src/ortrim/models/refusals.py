@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from ortrim.base.files import shipped_words
 from ortrim.errors import ConvertError, Diagnostic, ModelError
 from ortrim.models.models import PreparedModel
 
@@ -28,95 +29,23 @@ class Cause:
     converted: bool = False
 
 
-LOCALE_HINT: Final = (
-    "export the model with locale = 'C', by which ASCII letters alone change their case, or install the locale here and"
-    " on every device (LOCPATH names a folder with locales)"
+_WORDS: Final = shipped_words("rules/refusals")
+_CONVERTING: Final = frozenset({"fused-4-bit-weights"})
+"""Causes that are a fault of converting, not of the model."""
+CAUSES: Final = tuple(
+    Cause(
+        code=code,
+        words=re.compile(each["words"]),
+        what=each["what"],
+        hint=each["hint"],
+        kind=ConvertError if code in _CONVERTING else ModelError,
+        converted=each.get("converted", False),
+    )
+    for code, each in _WORDS.items()
 )
-BELOW_8_BITS: Final = "quantize the weights to 8 bits (step quantize), or set onnxruntime.version to 1.27"
-WITHOUT_OPTIONAL: Final = (
-    "export it without the operator Optional: with opset 18 or newer OptionalGetElement and OptionalHasElement take a"
-    " tensor as it is"
-)
-CAUSES: Final = (
-    Cause(
-        code="locale-missing",
-        words=re.compile(r"Failed to construct locale|_byname<\w+>::\w+ failed to construct for"),
-        what="a StringNormalizer needs a locale that is not there",
-        hint=LOCALE_HINT,
-    ),
-    Cause(
-        code="upsample-shrinks",
-        words=re.compile("Scale value should be greater than or equal to 1"),
-        what="Upsample has a scale below 1, which ONNX Runtime does not take",
-        hint="export with opset 10 or newer, where Resize takes its place:"
-        " onnx.version_converter.convert_version(model, 17)",
-    ),
-    Cause(
-        code="quantize-16-bits",
-        words=re.compile(r"tensor\(u?int16\)' of input parameter \(.*\) of operator \((?:Dequ|Qu)antizeLinear\)"),
-        what="QuantizeLinear and DequantizeLinear take 16-bit integers from opset 21 on",
-        hint="export with opset 21 or newer: onnx.version_converter.convert_version(model, 21);"
-        " or give these nodes the domain com.microsoft",
-    ),
-    Cause(
-        code="sparse-operand",
-        words=re.compile(r"of operator \(SparseToDenseMatMul\) in node \(.*\) is invalid"),
-        what="SparseToDenseMatMul takes no sparse weights, which ONNX Runtime makes dense when it loads a model",
-        hint="use MatMul in its place, with the same weights",
-    ),
-    Cause(
-        code="weights-exceed-memory",
-        words=re.compile(r"Load model from .*failed:.*(?:bad_alloc|Integer overflow)"),
-        what="there is not enough memory for the model's weights",
-        hint="ONNX Runtime makes sparse weights dense when it loads a model: export them as a smaller dense tensor,"
-        " or look them up by Gather; without sparse weights, use a machine with more memory",
-    ),
-    Cause(
-        code="values-exceed-memory",
-        words=re.compile(
-            r"Failed to allocate memory for requested buffer|Exception during initialization: std::bad_alloc"
-            r"|MemoryError|SafeIntOnOverflow\(\) Integer overflow|^(?:\w+ '[^']*'|\w+): Integer overflow"
-        ),
-        what="there is not enough memory for a value that the model computes",
-        hint="write cases with smaller sizes (cases = [{ dimensions = ... }]); if constants of the model decide"
-        " the size, export it with smaller ones; otherwise use a machine with more memory",
-    ),
-    Cause(
-        code="external-shape",
-        words=re.compile("Cannot parse data from external tensors"),
-        what="a constant that decides a shape lies in another file, where ONNX Runtime does not look for it",
-        hint="save the model as one file: onnx.save(onnx.load(path), path)",
-    ),
-    Cause(
-        code="weights-below-8-bits",
-        words=re.compile("Unsupported tensor data type"),
-        what="ORT format holds no weights of 4 or 2 bits",
-        hint=BELOW_8_BITS,
-        converted=True,
-    ),
-    Cause(
-        code="optional-values",
-        words=re.compile(r"We do not support type \[9\] for now"),
-        what="ORT format holds no optional values",
-        hint=WITHOUT_OPTIONAL,
-        converted=True,
-    ),
-    Cause(
-        code="fused-4-bit-weights",
-        words=re.compile("SystemError : 2"),
-        what="this version of ONNX Runtime cannot save the 4-bit weights that it fuses itself",
-        hint="set level = 'basic'",
-        kind=ConvertError,
-        converted=True,
-    ),
-)
-"""The words are those of `string_normalizer.cc` and, in a library without exceptions, of libc++; of `upsamplebase.h`,
-`graph.cc`, and ONNX's `tensor_proto_util.cc`; type 9 is `optional_type`, for which `graph_flatbuffers_utils.cc` has no
-place.
-
-Weights below 8 bits: the wheels of 1.24.4 to 1.27.0 load them from ORT format, those of 1.28.0 to 1.32.0 do not. Fused
-MatMulNBits: 1.20 and 1.21.
-"""
+LOCALE_HINT: Final[str] = _WORDS["locale-missing"]["hint"]
+BELOW_8_BITS: Final[str] = _WORDS["weights-below-8-bits"]["hint"]
+WITHOUT_OPTIONAL: Final[str] = _WORDS["optional-values"]["hint"]
 LOAD_HINT: Final = (
     "check it with onnx.checker.check_model, and export it again; if the checker accepts it, report it to ONNX Runtime"
 )

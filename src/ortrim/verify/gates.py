@@ -1,13 +1,12 @@
 """Properties without which a library or a package is not fit to ship, whatever it measures."""
 
 import re
-import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from importlib.resources import files
 from typing import Final, Generic, TypedDict, TypeVar, cast
 
 from ortrim.base.console import counted
+from ortrim.base.files import shipped_words
 from ortrim.binaries.elf import LibraryFacts
 from ortrim.buildspec.targets import Architecture, version_numbers
 from ortrim.errors import BinaryError, Diagnostic, DiagnosticGroup
@@ -158,8 +157,7 @@ class RuleWords(TypedDict):
 
 def rule_words(kind: str) -> Mapping[str, RuleWords]:
     """Return the words of the rules for a kind of package, by their codes."""
-    text = (files("ortrim") / "resources" / "rules" / f"{kind}.toml").read_text(encoding="utf-8")
-    return cast(Mapping[str, RuleWords], tomllib.loads(text))
+    return cast(Mapping[str, RuleWords], shipped_words(f"rules/{kind}"))
 
 
 BUDGET_GATE: Final = rule_words("xcframework")["slice-over-budget"]["name"]

@@ -1,18 +1,17 @@
 """The rules of `lint`, what they look at and what they find. Pure."""
 
 import re
-import tomllib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from importlib.resources import files
 from itertools import groupby
 from typing import Final, Literal
 
 import numpy as np
 
 from ortrim.base.console import counted
+from ortrim.base.files import shipped_words
 from ortrim.errors import Diagnostic, ModelError, OperatorsError
 from ortrim.models import refusals
 from ortrim.models.graph_facts import (
@@ -130,7 +129,7 @@ RULES: Final[list[LintRule]] = []
 """All rules, in the order of the document, which is that of this file."""
 
 
-WORDS: Final = tomllib.loads((files("ortrim") / "resources" / "rules" / "lint.toml").read_text(encoding="utf-8"))
+WORDS: Final = shipped_words("rules/lint")
 """What stands there of each rule: level, title, why, and fix, unless that is also a hint elsewhere."""
 
 

@@ -210,6 +210,8 @@ PRODUCT: Final = {
     f"{CORE}/core/mlas/lib/mlasi.h": ("MLAS_SGEMM_PACKED_STRIDEK", "MLAS_SGEMM_THREAD_COMPLEXITY"),
 }
 """Where `one_row.h` comes between, and how weights are packed that it reads."""
+SELECTOR: Final = ", const MLAS_BACKEND_KERNEL_SELECTOR_CONFIG* mlas_backend_kernel_selector_config"
+"""What takes threads takes, too, from 1.25 on; see `one_row_product.h`."""
 ADDED: Final = {
     f"{CORE}/core/providers/cpu/rnn/rnn_helpers.h": (
         "uint8_t* quantized_A_buffer, int32_t* quantize_agg_C_buffer, concurrency::ThreadPool* thread_pool) {",
@@ -336,8 +338,9 @@ def _missing(paths: JobPaths, job: BuildJob, texts: Mapping[str, str]) -> Iterat
 
 
 def _has_words(paths: JobPaths, wanted: Mapping[str, tuple[str, ...]]) -> bool:
-    """Whether each file has its words, however these are divided into lines."""
-    texts = ((" ".join(text_of(paths.sources / name).split()), words) for name, words in wanted.items())
+    """Whether each file has its words, however these are divided into lines, with a `SELECTOR` or without."""
+    plain = ((" ".join(text_of(paths.sources / name).split()), words) for name, words in wanted.items())
+    texts = ((text.replace(SELECTOR, ""), words) for text, words in plain)
     return all(each in text for text, words in texts for each in words)
 
 

@@ -152,6 +152,15 @@ def test_what_does_not_fit_a_tree_is_left_out_of_it(tree: JobPaths, files: list[
     assert left_out(tree) == (name,)
 
 
+def test_the_argument_that_newer_versions_have_after_the_threads_stands_in_no_ones_way(tree: JobPaths) -> None:
+    threads = "concurrency::ThreadPool* thread_pool"
+    for name in mechanisms.LSTM:
+        file = tree.sources / name
+        file.write_text(file.read_text().replace(threads, f"{threads}{mechanisms.SELECTOR}"))
+    assert mechanisms.SELECTOR in file.read_text()
+    assert left_out(tree) == ()
+
+
 @pytest.mark.parametrize("file", mechanisms.ADDED)
 def test_lstm_and_gru_go_with_what_both_call(tree: JobPaths, file: str) -> None:
     (tree.sources / file).write_text("void other();\n")

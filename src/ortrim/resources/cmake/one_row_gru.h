@@ -38,14 +38,17 @@ inline void UniDirectionalGru<float>::Compute(gsl::span<const float> inputs, gsl
     std::copy_n((linear_before_reset_ ? batched_bias_Wh_ : batched_bias_WRh_).data(), size, of_step + 2 * size);
   }
   ComputeGemm(length, row, input_size_, 1.0f, inputs, input_weights, use_bias_ ? 1.0f : 0.0f, outputZRH_, row, nullptr,
-              nullptr, ttp_);
+              nullptr, ttp_ ORTRIM_SELECTOR(mlas_backend_kernel_selector_config_));
 
+  const auto add = [&](const float* values, const auto& weights, float* sums, int columns) {
+    ortrim::AddRow(values, weights, sums, size, columns, ttp_ ORTRIM_SELECTOR(mlas_backend_kernel_selector_config_));
+  };
   const float* before = batched_hidden0_.data();
   for (int each = 0; each < length; each++) {
     const int step = direction_ == rnn::detail::kReverse ? length - 1 - each : each;
     float *const update = gates + step * row, *const reset = update + size, *const fresh = reset + size;
     float* const output = outputs.empty() ? last_hidden.data() : outputs.data() + step * directions * size;
-    ortrim::AddRow(before, gate_weights, update, size, 2 * size, ttp_);
+    add(before, gate_weights, update, 2 * size);
     MlasComputeLogistic(update, update, 2 * size);
     if (linear_before_reset_) {
       float* const linear = linear_output_.data();
@@ -53,11 +56,11 @@ inline void UniDirectionalGru<float>::Compute(gsl::span<const float> inputs, gsl
         std::copy_n(batched_bias_Rh_.data(), size, linear);
       else
         std::fill_n(linear, size, 0.0f);
-      ortrim::AddRow(before, fresh_weights, linear, size, size, ttp_);
+      add(before, fresh_weights, linear, size);
       for (int i = 0; i < size; i++) fresh[i] += reset[i] * linear[i];
     } else {
       for (int i = 0; i < size; i++) reset[i] *= before[i];
-      ortrim::AddRow(reset, fresh_weights, fresh, size, size, ttp_);
+      add(reset, fresh_weights, fresh, size);
     }
     MlasComputeTanh(fresh, fresh, size);
     for (int i = 0; i < size; i++) output[i] = fresh[i] + update[i] * (before[i] - fresh[i]);

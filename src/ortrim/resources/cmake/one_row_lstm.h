@@ -43,7 +43,7 @@ class OneRowLstm {
                gsl::span<T>& outputs, gsl::span<T>& last_hidden, gsl::span<T>& last_cell) {
     if constexpr (std::is_same_v<Weight, T>) {
       const auto& [allocator, logger, steps, sequences, depth, size, direction, coupled, bias, peepholes, hidden, cell,
-                   of_gates, of_cell, of_output, clip, threads] = all_;
+                   of_gates, of_cell, of_output, clip, threads ORTRIM_SELECTOR(selector)] = all_;
       if (sequences == 1 && !coupled && peepholes.empty() && clip == std::numeric_limits<float>::max() &&
           of_gates.name == "sigmoid" && of_cell.name == "tanh" && of_output.name == "tanh")
         return ComputeOne(inputs, lengths.empty() ? steps : lengths[0], directions, input_weights, recurrent_weights,
@@ -57,14 +57,14 @@ class OneRowLstm {
   void ComputeOne(const Values& inputs, int length, int directions, const GemmWeights<T>& input_weights,
                   const GemmWeights<T>& recurrent_weights, gsl::span<T>& outputs, T* last_hidden, T* last_cell) {
     const auto& [allocator, logger, steps, sequences, depth, size, direction, coupled, bias, peepholes, hidden, cell,
-                 of_gates, of_cell, of_output, clip, threads] = all_;
+                 of_gates, of_cell, of_output, clip, threads ORTRIM_SELECTOR(selector)] = all_;
     const int row = 4 * size;
     IAllocatorUniquePtr<T> owner;
     const gsl::span<T> gates = Allocate(allocator, size_t(length) * row, owner);
     for (int i = 0; i < row && !bias.empty(); i++) gates[i] = bias[i] + bias[i + row];
     for (int step = 1; step < length && !bias.empty(); step++) std::copy_n(gates.data(), row, gates.data() + step * row);
     ComputeGemm(length, row, depth, 1.0f, inputs, input_weights, bias.empty() ? 0.0f : 1.0f, gates, row, nullptr,
-                nullptr, threads);
+                nullptr, threads ORTRIM_SELECTOR(selector));
 
     Begin(hidden, last_hidden, size), Begin(cell, last_cell, size);
     const T* before = last_hidden;
@@ -72,7 +72,7 @@ class OneRowLstm {
       const int step = direction == kReverse ? length - 1 - each : each;
       T* of_step = gates.data() + step * row;
       T* output = outputs.empty() ? last_hidden : outputs.data() + step * directions * size;
-      ortrim::AddRow(before, recurrent_weights, of_step, size, row, threads);
+      ortrim::AddRow(before, recurrent_weights, of_step, size, row, threads ORTRIM_SELECTOR(selector));
       MlasComputeLogistic(of_step, of_step, 3 * size);
       MlasComputeTanh(of_step + 3 * size, of_step + 3 * size, size);
       MergeGates(of_step, last_cell, output, size);
@@ -92,7 +92,8 @@ class OneRowLstm {
 
   // What upstream's constructor takes, in its order.
   std::tuple<AllocatorPtr, const logging::Logger&, int, int, int, int, Direction, bool, Values, Values, Values, Values,
-             const Activation&, const Activation&, const Activation&, float, concurrency::ThreadPool*>
+             const Activation&, const Activation&, const Activation&, float,
+             concurrency::ThreadPool* ORTRIM_SELECTOR(const MLAS_BACKEND_KERNEL_SELECTOR_CONFIG*)>
       all_;
 };
 

@@ -79,14 +79,10 @@ class Target:
         """Whether models are converted to NCHWc layout on it, where there is an emulator; see models/convert.py."""
         return (self.system, self.architecture) == (OperatingSystem.LINUX, Architecture.X64)
 
-    def runs_nchwc(self, version: str) -> bool:
-        """Whether models are converted to NCHWc layout for it, block size 8, with this version of ONNX Runtime.
-
-        On ARM64 the kernels are ours, for versions in which MLAS has none of its own.
-        """
-        if self.architecture is Architecture.ARM64:
-            return version_numbers(version) < version_numbers("1.24")
-        return self.converts_nchwc
+    @property
+    def runs_nchwc(self) -> bool:
+        """Whether models are converted to NCHWc layout for it, block size 8; on ARM64 the kernels are ours."""
+        return self.architecture is Architecture.ARM64 or self.converts_nchwc
 
     @property
     def is_elf(self) -> bool:

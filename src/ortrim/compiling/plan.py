@@ -213,7 +213,7 @@ class BuildPlan:
 
     def models_for(self, target: Target) -> tuple[PlannedModel, ...]:
         """Return the models as they are for a target."""
-        return self.nchwc_models if self.nchwc_models and target.runs_nchwc(self.ort_version) else self.models
+        return self.nchwc_models if self.nchwc_models and target.runs_nchwc else self.models
 
 
 def digest(part: BuildPlan | BuildJob | RunnerJob) -> str:

@@ -95,7 +95,7 @@ class Models:
 
     def for_target(self, target: Target) -> "Models":
         """Return the models as they are for a target."""
-        return self.nchwc if self.nchwc and target.runs_nchwc(self.runtime.version) else self
+        return self.nchwc if self.nchwc and target.runs_nchwc else self
 
 
 def converted_models(loaded: LoadedSpec, console: Console, targets: Collection[Target] = ()) -> Models:
@@ -124,7 +124,7 @@ def converted_models(loaded: LoadedSpec, console: Console, targets: Collection[T
             operators=reduce_operators(converted),
         )
 
-    able = [target.runs_nchwc(pins.version) for target in targets]
+    able = [target.runs_nchwc for target in targets]
     layouts = chosen_layouts(loaded, prepared, runtime, console) if any(able) else {}
     nchwc = made(layouts) if layouts else None
     return nchwc if nchwc and all(able) else replace(made({}), nchwc=nchwc)

@@ -42,9 +42,9 @@ def require_layouts(job: BuildJob, models: Iterable[PlannedModel]) -> None:
     """Refuse models that the target's processors, or one library, cannot run."""
     laid_out = [model for model in models if model.layout in BLOCKS]
     for model in laid_out:
-        known = model.layout == "nchwc8" and job.target.runs_nchwc(job.ort_version)
+        known = model.layout == "nchwc8" and job.target.runs_nchwc
         if job.target.architecture is not Architecture.X64 and not known:
-            names = "x64 and, before ONNX Runtime 1.24, arm64" if model.layout == "nchwc8" else "x64"
+            names = "x64 and arm64" if model.layout == "nchwc8" else "x64"
             what = f"model {model.name} is laid out for {names} (layout = '{model.layout}')"
             why = f"the runtime has kernels for that layout only on {names}"
             hint = "leave 'layout' out: each target then gets the model as it runs it best"
@@ -112,8 +112,7 @@ def make_plan(
     """
     spec, contents, nchwc = given.spec, given.contents, given.nchwc
     targets = spec.targets
-    version = spec.onnxruntime.version
-    own = tuple(nchwc if nchwc and target.target.runs_nchwc(version) else contents for target in targets)
+    own = tuple(nchwc if nchwc and target.target.runs_nchwc else contents for target in targets)
     job_of = partial(_job, tools=tools, hooks_sha256=hooks_sha256, sources=sources)
     jobs = tuple(
         job_of(spec, target, inside, toolchains[target.id]) for target, inside in zip(targets, own, strict=True)

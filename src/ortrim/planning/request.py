@@ -172,7 +172,7 @@ def _own_code() -> str:
 def _converts_for_x64(spec: BuildSpec) -> bool:
     """Whether a layout for x64 that is left to ortrim can be made here, if one may be chosen: an emulator does that."""
     free = any(model.layout == "auto" for model in spec.models)
-    if not (free and any(target.target.runs_nchwc(spec.onnxruntime.version) for target in spec.targets)):
+    if not (free and any(target.target.runs_nchwc for target in spec.targets)):
         return False
     with suppress(ToolError):
         return bool(require(X64_USER))

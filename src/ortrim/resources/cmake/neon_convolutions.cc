@@ -1,4 +1,4 @@
-// Convolutions and pooling of models in NCHWc layout with block size 8 on ARM64, where MLAS has none in this version.
+// Convolutions and pooling of models in NCHWc layout with block size 8 on ARM64, where MLAS has none as it is built here.
 //
 // The models are those that x64 runs. `snchwc.cpp` splits the work into rows and asks the processor's table for kernels
 // on x64 and LoongArch alone; here it is compiled with a table of these ones. A block of channels takes two vectors. A
@@ -304,6 +304,7 @@ constexpr struct {
   MLAS_CONV_FLOAT_KERNEL* ConvNchwcFloatKernel = Convolve<Blocked>;
   MLAS_CONV_DEPTHWISE_FLOAT_KERNEL* ConvDepthwiseFloatKernel = ConvolveDepthwise;
   MLAS_CONV_POINTWISE_FLOAT_KERNEL* ConvPointwiseFloatKernel = ConvolvePointwise<Blocked>;
+  MLAS_CONV_POINTWISE_FLOAT_KERNEL* ConvPointwiseBf16Kernel = ConvPointwiseFloatKernel;  // 1.24 and 1.25 ask for it
   MLAS_POOL_FLOAT_KERNEL* PoolFloatKernel[MlasPoolingKindCount] = {
       Pool<MlasMaximumPooling>, Pool<MlasAveragePoolingExcludePad>, Pool<MlasAveragePoolingIncludePad>};
 } kKernels;

@@ -17,7 +17,7 @@ from ortrim.compiling import relink, translation_units
 from ortrim.compiling.compiler_cache import CompilerCache
 from ortrim.compiling.dead_kernels import cold_kernels
 from ortrim.compiling.kept_kernels import cut_units, write_kept_kernels
-from ortrim.compiling.mechanisms import API_TABLE, ASSIGNMENTS, HOT_SOURCES, Mechanisms, find_mechanisms
+from ortrim.compiling.mechanisms import API_TABLE, ASSIGNMENTS, EXTENSION, HOT_SOURCES, Mechanisms, find_mechanisms
 from ortrim.compiling.plan import BuildJob, CompiledUnits
 from ortrim.compiling.upstream import (
     KERNELS,
@@ -74,14 +74,16 @@ def variant_of(job: BuildJob) -> translation_units.Variant:
 def mentioning(paths: JobPaths, units: Iterable[str], lines: Iterable[str]) -> frozenset[str]:
     """Return the units whose source names something that a linker, by its `lines`, did not find, or the class it is in.
 
-    Its mangled name has changed with an argument's type or with a dependency's version.
+    Its mangled name has changed with an argument's type or with a dependency's version; that of a kernel in assembly is
+    put together by macros, in a source whose name ends as it does.
     """
     asked = {
         frozenset(WORD.findall(ARGUMENTS.sub("", found[1]))[-2:]) - {""}
         for line in lines
         if (found := UNFOUND.search(line))
     }
-    named = set()
+    kernels = tuple(f"{found[0]}.S" for names in asked for name in names if (found := EXTENSION.search(name)))
+    named = {unit for unit in units if unit.endswith(kernels)}
     for unit in units:
         with suppress(OSError):
             words = frozenset(WORD.findall(Path(paths.resolve(unit)).read_text(encoding="utf-8", errors="replace")))

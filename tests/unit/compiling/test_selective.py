@@ -169,6 +169,14 @@ def test_the_unfound_is_looked_for_in_the_sources(tmp_path: Path, line: str, fou
     assert mentioning(paths, units, ["FAILED: lib.so", line]) == {f"${{sources}}/{name}.cc" for name in found}
 
 
+def test_an_unfound_kernel_of_assembly_is_looked_for_by_the_end_of_its_name(tmp_path: Path) -> None:
+    """Macros put the name together, so that no file has it: 1.25 and later compare an entry with one of AVX-512."""
+    paths = make_kernels(tmp_path)
+    units = {f"${{sources}}/{name}" for name in ("SconvKernelAvx512F.S", "SconvKernelAvx.S", "plan_avx512f.cc")}
+    line = "ld.lld: error: undefined symbol: MlasConvNchwFloatKernelAvx512F"
+    assert mentioning(paths, units, [line]) == {"${sources}/SconvKernelAvx512F.S"}
+
+
 KERNELS = {f"{CPU}/nn/conv.cc": "Conv", f"{CPU}/nn/lstm.cc": "LSTM", f"{CONTRIB}/bert/attention.cc": "Attention"}
 ELSEWHERE = "onnxruntime/onnxruntime/core/providers/cuda/conv.cc"
 

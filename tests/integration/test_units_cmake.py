@@ -198,7 +198,8 @@ def test_the_same_again_compiles_nothing(toy: Toy, index: UnitIndex) -> None:
 
 
 def test_a_new_trees_second_configuration_compiles_nothing(toy: Toy, index: UnitIndex) -> None:
-    """What upstream asks the compiler after it has used the answer is known from the start."""
+    """What upstream asks the compiler after it has used the answer is known from the start, and what dependencies leave
+    in CMake's cache is nothing to it."""
     with toy.selective(config(Add="")) as selective:
         shutil.rmtree(selective.upstream.paths.build)
     for _ in range(2):

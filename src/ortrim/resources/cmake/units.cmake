@@ -27,6 +27,9 @@ set(ORTRIM_SHORT_LOOPS "/(framework/transpose_helper|tensor/concat|tensor/split)
 set(ORTRIM_REGISTERING_SOURCES "/(cpu_execution_provider|cpu_contrib_kernels)\\.cc$")
 set(ORTRIM_HOOKS "${CMAKE_CURRENT_LIST_DIR}")
 
+# A dependency leaves its own standard in the cache, which a tree's second configuration would take for upstream's.
+unset(CMAKE_CXX_STANDARD CACHE)
+
 include("${ORTRIM_DEPENDENCIES}")
 include("${ORTRIM_SELECTION}")
 list(JOIN ORTRIM_HOT_SOURCES "|" ORTRIM_HOT_SOURCES)

@@ -198,8 +198,10 @@ def test_the_same_again_compiles_nothing(toy: Toy, index: UnitIndex) -> None:
 
 
 def test_a_new_trees_second_configuration_compiles_nothing(toy: Toy, index: UnitIndex) -> None:
-    """What upstream asks the compiler after it has used the answer is known from the start, and what dependencies leave
-    in CMake's cache is nothing to it."""
+    """What upstream asks the compiler after it has used the answer is known from the start.
+
+    What a dependency leaves in CMake's cache, such as its C++ standard, changes nothing either.
+    """
     with toy.selective(config(Add="")) as selective:
         shutil.rmtree(selective.upstream.paths.build)
     for _ in range(2):

@@ -289,9 +289,13 @@ class LinkedObject:
 
 
 def table_kernels(table: KernelTable, objects: Iterable[LinkedObject]) -> frozenset[str]:
-    """Return the symbols of all kernels that the table's constructors name."""
-    asked = frozenset[str]().union(*(each.undefined for each in objects if each.source in CONSTRUCTORS))
-    return frozenset(symbol for symbol in asked if table.users(symbol) is not None)
+    """Return the symbols of all kernels that the table's constructors name, or another source for comparisons alone."""
+    return frozenset(
+        symbol
+        for each in objects
+        for symbol in each.undefined
+        if table.users(symbol) is not None and (each.source in CONSTRUCTORS or table.only_compares(each.source, symbol))
+    )
 
 
 GLOBALS: Final = re.compile(r"startup$|_ZNK?St")

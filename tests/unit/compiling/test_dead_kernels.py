@@ -388,6 +388,11 @@ def test_making_globals_uses_no_entry(functions: str, undefined: str, reached: s
     assert reached_kernels(KERNELS, TABLE, (UNREACHED_KERNELS_CONSTRUCTOR, snchwc)) == reached
 
 
+def test_a_kernel_that_a_minimal_build_only_compares_is_one_of_the_table() -> None:
+    """Its constructor does not name kernels of AVX-512; from 1.25 on other sources ask whether they were chosen."""
+    assert table_kernels(TABLE, (linked("route.cpp", undefined="FloatKernelAvx"),)) == {"FloatKernelAvx"}
+
+
 def test_a_kernel_that_is_compared_is_not_reached() -> None:
     """The object names it, but nothing calls it; whoever also calls it reaches it."""
     kernels = KERNELS | {"FloatKernelAvx"}

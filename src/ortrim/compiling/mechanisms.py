@@ -88,9 +88,13 @@ FOR_PLUGINS: Final = re.compile(
     r"(?:Graph|Node|ValueInfo|OpAttr|ExternalInitializerInfo|EpDevice|HardwareDevice|EpAssigned(?:Subgraph|Node)"
     r"|DeviceEpIncompatibilityDetails|SyncStream)_\w+"
     r"|GetEpApi|GetModelEditorApi|GetInteropApi|\w*ExternalInitializerInfo|Session_GetEpGraphAssignmentInfo"
+    r"|\w*EpDevice\w*|\w*HardwareDevice\w*|(?:Unr|R)egisterExecutionProviderLibrary"
+    r"|SessionOptionsAppendExecutionProvider_V2|GetCompatibilityInfoFromModel\w*|(?:Create|Release)SharedAllocator"
+    r"|CopyTensors|GetExperimentalFunction"
 )
-"""What plugins of execution providers are called with, and what edits models: a minimal build makes no such object, and
-nothing of these can succeed (upstream's core/session/onnxruntime_c_api.cc, from 1.22 on)."""
+"""What plugins of execution providers are called with, what asks for them, and what edits or packs models: a minimal
+build makes no such object, and nothing of these can succeed (upstream's core/session/onnxruntime_c_api.cc, from 1.22
+on)."""
 
 
 def api_table(source: str, api: Api, *, providers: bool) -> str:

@@ -26,6 +26,7 @@ FLAGS: Final = (
     *("-Wno-unused-parameter", "-DBUILD_MLAS_NO_ONNXRUNTIME", "-DMLAS_NO_EXCEPTION"),
 )
 COMPARED: Final = 300
+KERNELS: Final = (NEON_CONVOLUTIONS, NCHWC_ROWS, "winograd.h")
 
 
 @pytest.fixture(scope="module")
@@ -33,7 +34,7 @@ def mlas() -> Path:
     return fetch_sources(runtime_pins(onnxruntime.__version__), "auto").folder / MLAS
 
 
-def compared(mlas: Path, kernels: Path, folder: Path) -> tuple[int, str]:
+def compared(mlas: Path, kernels: Path, folder: Path, count: int = COMPARED) -> tuple[int, str]:
     """Compile the comparison with kernels from a folder; return its exit code and what it says."""
     zig, program = packages_folder("tools", tool_requirements()) / "ziglang" / "zig", folder / "compare"
     sources = (COMPARE, kernels / NEON_CONVOLUTIONS, mlas / "lib" / "threading.cpp")
@@ -41,13 +42,18 @@ def compared(mlas: Path, kernels: Path, folder: Path) -> tuple[int, str]:
     done = run((zig, "c++", *words), timeout_seconds=600)
     assert done.returncode == 0, done.stderr[-3000:]
     user = EMULATIONS["arm64"].user.name
-    done = run((user, program, str(COMPARED)), timeout_seconds=300)
+    done = run((user, program, str(count)), timeout_seconds=300)
     return done.returncode, done.stdout
 
 
 def test_outputs_are_those_of_float64(mlas: Path, tmp_path: Path) -> None:
     """Of every kind of convolution, pooling and reorders, with paddings, strides, dilations, groups, sums and ReLU."""
     assert compared(mlas, shipped_folder("cmake"), tmp_path) == (0, f"{COMPARED} of each kind are the same\n")
+
+
+def test_tiles_are_right_when_threads_share_their_filters(mlas: Path, tmp_path: Path) -> None:
+    change_kernels(KERNELS, tmp_path, "MlasGetMaximumThreadCount(pool)", "37")
+    assert compared(mlas, tmp_path, tmp_path, 60) == (0, "60 of each kind are the same\n")
 
 
 @pytest.mark.needs("qemu-x86_64")
@@ -79,9 +85,14 @@ def test_sums_are_equal_to_those_of_x64_to_the_last_bit(mlas: Path, tmp_path: Pa
         ("ORTRIM_BLOCK(n, second, c, d, lane, at)", "ORTRIM_BLOCK(n, filter, c, d, lane, at)"),
         ("IncludePad ? size : inside", "IncludePad ? inside : size"),
         ("std::min(pixel, size - kBlock)", "pixel"),
+        ("ptrdiff_t{W::kPoints})", "ptrdiff_t{W::kPoints} - 1)"),
+        ("at < of.across.input ? end : first", "end"),
+        ("if (i == place.count) return;", ""),
+        ("chain == 0 ? 0 : kAccumulate", "0"),
+        ("group % of.groups * of.filters", "0"),
     ],
 )
 def test_a_wrong_kernel_is_seen(mlas: Path, tmp_path: Path, right: str, wrong: str) -> None:
-    change_kernels((NEON_CONVOLUTIONS, NCHWC_ROWS), tmp_path, right, wrong)
+    change_kernels(KERNELS, tmp_path, right, wrong)
     code, said = compared(mlas, tmp_path, tmp_path)
     assert (code, "differs" in said) == (1, True)

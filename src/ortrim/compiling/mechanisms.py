@@ -15,7 +15,7 @@ from ortrim.buildspec.build_options import Api
 from ortrim.compiling import dead_kernels
 from ortrim.compiling.plan import BuildJob
 from ortrim.compiling.upstream import KERNELS, typed_units
-from ortrim.compiling.upstream_arguments import keeps_blocks
+from ortrim.compiling.upstream_arguments import keeps_blocks, laid_out_sources
 from ortrim.compiling.workspace import JobPaths
 from ortrim.errors import BuildError
 from ortrim.models.operators import parse_config
@@ -241,6 +241,15 @@ GRU: Final = {
     ),
 }
 """The function that `one_row_gru.h` takes the place of, the members that it reads, and what it calls."""
+WINOGRAD: Final = "winograd_filters.h"
+TILED: Final = {
+    f"{CORE}/contrib_ops/cpu/nchwc_ops.h": ("OpKernel(info), conv_attrs_(info) {", "ConvAttributes conv_attrs_;"),
+    f"{CORE}/contrib_ops/cpu/nchwc_ops.cc": (
+        "MlasNchwcConv( X_shape.GetDims().data(), kernel_shape.data(), dilations.data(), pads.data(), strides.data(),",
+        "&activation_, Sum == nullptr, context->GetOperatorThreadPool());",
+    ),
+}
+"""The member that `winograd_filters.h` gives its own type, and the call that it comes between."""
 KEPT_BLOCKS: Final = "kept_blocks.cc"
 ROOM_ARENA: Final = "room_arena.h"
 ARENA: Final = {
@@ -269,6 +278,8 @@ COSTS: Final = {
     ONE_ROW: "MLAS calls its kernels in another way; on x86-64 products of one row take three times the instructions",
     ONE_ROW_LSTM: "LSTM's source is of another form; an LSTM over one sequence is slower",
     ONE_ROW_GRU: "GRU's source is of another form; a GRU over one sequence is slower",
+    WINOGRAD: "a convolution in NCHWc layout is of another form; on ARM64 those of three or five places take twice the "
+    "products",
     KEPT_BLOCKS: "the table of C functions is not found; an inference allocates its memory anew",
     ROOM_ARENA: "BFCArena is of another form; the memory of small tensors is divided and joined in every inference",
     ERRORS: "upstream's macros for errors are not found as they were; the library is an eighth larger",
@@ -374,6 +385,8 @@ def _missing_hot(paths: JobPaths, job: BuildJob) -> Iterator[str]:
         yield ONE_ROW_LSTM
     if not product or not _has_words(paths, GRU):
         yield ONE_ROW_GRU
+    if dead_kernels.NEON_CONVOLUTIONS in laid_out_sources(job) and not _has_words(paths, TILED):
+        yield WINOGRAD
     yield from (name for name in HOT_SOURCES if not any(core.glob(f"{name}*")))
 
 

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 import refusing
 from fake_kernels import TYPED, make_kernels
+from ortrim.buildspec.targets import TARGETS
 from ortrim.compiling import mechanisms
 from ortrim.compiling.dead_kernels import AVX512_KERNELS, BRANCH, SPARSE
 from ortrim.compiling.plan import BuildJob
@@ -66,7 +67,7 @@ WHOLE: Final = {
     "    MLAS_THREADPOOL* ThreadPool\n    );\n",
     **{
         name: "\n".join(words)
-        for wanted in (mechanisms.ARENA, mechanisms.PRODUCT, mechanisms.LSTM, mechanisms.GRU)
+        for wanted in (mechanisms.ARENA, mechanisms.PRODUCT, mechanisms.LSTM, mechanisms.GRU, mechanisms.TILED)
         for name, words in wanted.items()
     },
     mechanisms.UPSTREAM: "static constexpr OrtApi ort_api_1 = {\n    &OrtApis::Run,\n};\n",
@@ -171,6 +172,17 @@ def test_lstm_and_gru_go_with_what_both_call(tree: JobPaths, file: str) -> None:
 def test_what_has_one_row_goes_with_the_product_that_it_calls(tree: JobPaths, file: str) -> None:
     (tree.sources / file).write_text("void other();\n")
     assert left_out(tree) == (mechanisms.ONE_ROW, mechanisms.ONE_ROW_LSTM, mechanisms.ONE_ROW_GRU)
+
+
+@pytest.mark.parametrize("file", mechanisms.TILED)
+def test_winograds_products_are_left_out_where_they_are_missed(tree: JobPaths, file: str) -> None:
+    """By builds for ARM64 with models in NCHWc layout."""
+    job = replace(job_of(), target=TARGETS["linux-arm64"], nchwc_block_size=8)
+    laid_out = replace(job, operator_config="com.microsoft.nchwc;1;Conv\n")
+    assert mechanisms.WINOGRAD not in mechanisms.find_mechanisms(tree, laid_out, TEXTS).left_out
+    (tree.sources / file).write_text("void other();\n")
+    assert mechanisms.WINOGRAD in mechanisms.find_mechanisms(tree, laid_out, TEXTS).left_out
+    assert mechanisms.WINOGRAD not in mechanisms.find_mechanisms(tree, job, TEXTS).left_out
 
 
 @pytest.mark.parametrize("macro", [f"{name} {macro}" for name, macros in mechanisms.MACROS.items() for macro in macros])

@@ -378,3 +378,5 @@ void MLASCALL MlasReorderOutputNchw(const int64_t* shape, const float* blocks, f
     ForEachEight(size, [=](size_t pixel) { Transpose(from + kBlock * pixel, kBlock, to + pixel, size); });
   });
 }
+
+#include "winograd.h"

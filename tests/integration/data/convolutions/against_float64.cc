@@ -1,15 +1,31 @@
 // Runs random convolutions, pooling and reorders of neon_convolutions.cc, as ONNX Runtime's operators call MLAS, and
 // computes the same in float64. Prints how many of each kind were compared; or the first that differs by more than
 // rounding does.
+#include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
+#include <memory>
 #include <random>
 #include <vector>
 
 #include "mlas.h"
 
-void MLASCALL MlasActivation(const MLAS_ACTIVATION*, float*, const float*, size_t, size_t, size_t) { std::abort(); }
+namespace ortrim {
+// That of winograd.h.
+bool ConvolveTiled(std::atomic<const float*>&, const int64_t*, const int64_t*, const int64_t*, const int64_t*,
+                   const int64_t*, const int64_t*, size_t, const float*, const float*, const float*, float*,
+                   const MLAS_ACTIVATION*, bool, MLAS_THREADPOOL*);
+}  // namespace ortrim
+
+thread_local size_t ThreadedBufSize = 0;
+thread_local std::unique_ptr<uint8_t, decltype(&free)> ThreadedBufHolder(nullptr, &free);
+
+// Stands in for any activation but ReLU.
+void MLASCALL MlasActivation(const MLAS_ACTIVATION*, float* values, const float*, size_t rows, size_t count, size_t) {
+  for (size_t i = 0; i < rows * count; i++) values[i] = -values[i];
+}
 
 namespace {
 
@@ -25,8 +41,8 @@ std::vector<float> Values(size_t count) {
   return values;
 }
 
-enum Kind { kBlocks, kPicture, kDepthwise, kPointwise, kPooling, kKinds };
-constexpr const char* kNames[] = {"blocks", "picture", "depthwise", "pointwise", "pooling"};
+enum Kind { kBlocks, kPicture, kDepthwise, kPointwise, kPooling, kTiles, kKinds };
+constexpr const char* kNames[] = {"blocks", "picture", "depthwise", "pointwise", "pooling", "tiles"};
 
 // One axis of a convolution or of pooling: sizes, and the padding before and behind.
 struct Axis {
@@ -52,10 +68,15 @@ Axis SomeAxis(size_t longest) {
 Shape SomeShape(Kind kind) {
   Shape s{static_cast<int64_t>(Some(1, 2)), 1, static_cast<int64_t>(kBlock * Some(1, 20)),
           static_cast<int64_t>(kBlock * Some(1, 9)), SomeAxis(6), SomeAxis(20)};
-  if (kind == kBlocks && Some(0, 2) == 0) s.groups = 2, s.in *= 2, s.out *= 2;
+  if (kind == kTiles) {
+    s.in = kBlock * Some(1, 10), s.x = SomeAxis(6);
+    const int64_t before = Some(0, 3), behind = Some(0, 3), size = Some(5, 40);
+    (Some(0, 1) ? s.x : s.y) = {size, Some(0, 1) ? 3 : 5, 1, 1, before, behind};
+  }
+  if ((kind == kBlocks || kind == kTiles) && Some(0, 2) == 0) s.groups = 2, s.in *= 2, s.out *= 2;
   if (kind == kPicture) s.in = Some(1, kBlock - 1);
   if (kind == kPointwise) s.y = {s.y.size, 1, s.y.stride, 1, 0, 0}, s.x = {s.x.size, 1, s.x.stride, 1, 0, 0};
-  if (kind >= kDepthwise && kind != kPointwise) s.out = s.in;
+  if (kind == kDepthwise || kind == kPooling) s.out = s.in;
   if (kind == kDepthwise) s.groups = s.in;
   if (kind == kDepthwise && Some(0, 1)) s.x.stride = s.x.dilation = 1;  // which has kernels of its own
   return s;
@@ -98,6 +119,7 @@ bool Compare(Kind kind) {
   const auto input = Values(s.batch * s.in * s.y.size * s.x.size), filter = Values(s.out * inputs * area);
   const auto bias = Values(s.out), before = Values(s.batch * s.out * rows * columns);
   const bool biased = Some(0, 1), relu = Some(0, 1), adds = Some(0, 3) == 0;
+  const bool other = kind == kTiles && !relu && Some(0, 1);
   const auto pool = static_cast<MLAS_POOLING_KIND>(Some(0, MlasPoolingKindCount - 1));
 
   const int64_t from[] = {s.batch, s.in, s.y.size, s.x.size}, to[] = {s.batch, s.out, rows, columns};
@@ -107,13 +129,21 @@ bool Compare(Kind kind) {
   const auto laid_out = kind == kPicture ? input : Blocked(input, s.in, s.y.size * s.x.size);
   auto output = Blocked(before, s.out, rows * columns);
   MLAS_ACTIVATION activation{};
-  activation.ActivationKind = relu ? MlasReluActivation : MlasIdentityActivation;
-  if (kind == kPooling)
+  activation.ActivationKind = relu ? MlasReluActivation : other ? MlasTanhActivation : MlasIdentityActivation;
+  const auto filters = Filters(filter, inputs, area);
+  const auto convolve = [&](auto function, auto&... kept) {
+    return function(kept..., from, kernel, dilation, padding, stride, to, s.groups, laid_out.data(), filters.data(),
+                    biased ? bias.data() : nullptr, output.data(), &activation, !adds, nullptr);
+  };
+  if (kind == kPooling) {
     MlasNchwcPool(pool, from, kernel, dilation, padding, stride, to, laid_out.data(), output.data(), nullptr);
-  else
-    MlasNchwcConv(from, kernel, dilation, padding, stride, to, s.groups, laid_out.data(),
-                  Filters(filter, inputs, area).data(), biased ? bias.data() : nullptr, output.data(), &activation,
-                  !adds, nullptr);
+  } else if (kind == kTiles) {
+    std::atomic<const float*> kept{nullptr};
+    if (!convolve(ortrim::ConvolveTiled, kept)) return Compare(kind);  // another one, which is faster so
+    delete[] kept.load();
+  } else {
+    convolve(MlasNchwcConv);
+  }
 
   const double least = kind == kPooling ? 1e-5 : 3e-7 * (inputs * area + 4);
   for (size_t i = 0; i < before.size(); i++) {
@@ -128,6 +158,7 @@ bool Compare(Kind kind) {
       sum += value, largest = std::max(largest, value), inside++;
     });
     if (relu) wanted = std::max(wanted, 0.0);
+    if (other) wanted = -wanted;
     if (kind == kPooling && inside == 0) continue;  // what MLAS says of a window in the padding, nothing rests on
     const double mean = sum / (pool == MlasAveragePoolingIncludePad ? area : inside);
     if (kind == kPooling) wanted = pool == MlasMaximumPooling ? largest : mean;

@@ -3,6 +3,8 @@
 #if defined(__aarch64__)
 #include "neon_convolutions.cc"
 void MLASCALL MlasActivation(const MLAS_ACTIVATION*, float*, const float*, size_t, size_t, size_t) {}
+thread_local size_t ThreadedBufSize = 0;
+thread_local std::unique_ptr<uint8_t, decltype(&free)> ThreadedBufHolder(nullptr, &free);
 #else
 #include <cstddef>
 extern "C" void MlasConvNchwcFloatKernelFma3(const float*, const float*, float*, size_t, size_t, size_t, size_t, size_t,

@@ -12,7 +12,7 @@ static const char *const USAGE =
     "usage: ortrim-runner --library FILE [--preload FILE]... --model FILE [--case NAME=FOLDER]... [--runs N] "
     "[--warmup N] [--seconds S] [--outputs FOLDER] [--trace 0|1] [--json FILE] [--session FILE] "
     "[--load file|bytes|map] [--threads N] [--inter-op-threads N] [--allow-spinning 0|1] [--arena 0|1] [--memory-pattern 0|1] "
-    "[--optimization-level none|basic|extended|all] [--config KEY=VALUE]...";
+    "[--optimization-level none|basic|extended|all] [--provider NAME]... [--config KEY=VALUE]...";
 
 static long whole_number(const char *option, const char *text, long low, long high) {
   char *end = NULL;
@@ -55,6 +55,12 @@ static void add_companion(struct options *options, const char *word) {
   options->companions[options->companion_count++] = word;
 }
 
+void add_provider(struct options *options, const char *name) {
+  size_t size = (options->provider_count + 1) * sizeof *options->providers;
+  options->providers = resize(options->providers, size);
+  options->providers[options->provider_count++] = name;
+}
+
 static bool read_number(struct options *options, const char *option, const char *text) {
   if (!strcmp(option, "--runs")) options->runs = whole_number(option, text, 1, 1000000);
   else if (!strcmp(option, "--warmup")) options->warmup = whole_number(option, text, 0, 1000000);
@@ -85,6 +91,7 @@ static void read_option(struct options *options, const char *option, char *word)
   else if (!strcmp(option, "--session")) options->session = word;
   else if (!strcmp(option, "--load")) options->load = way_to_load(option, word);
   else if (!strcmp(option, "--optimization-level")) options->optimization_level = word;
+  else if (!strcmp(option, "--provider")) add_provider(options, word);
   else if (!strcmp(option, "--config"))
     add_setting(&options->configuration, &options->configuration_count, option, word);
   else if (!strcmp(option, "--case")) {

@@ -18,6 +18,8 @@ struct options {
   const char *outputs;           /* NULL: outputs are not saved */
   const char *json;              /* NULL: standard output */
   const char *optimization_level; /* NULL: the runtime's own default */
+  const char **providers;        /* execution providers beside the CPU's */
+  size_t provider_count;
   const char *load;              /* how the model's bytes reach the runtime: file, bytes or map */
   const char *session;           /* session.json, whose settings replace the others; NULL: there is none */
   long runs, warmup, threads, inter_op_threads;
@@ -31,6 +33,8 @@ struct options {
 
 /* Reads the arguments or fails with EXIT_USAGE. */
 struct options options_read(int count, char **words);
+/* Adds an execution provider, whose name stays the caller's. */
+void add_provider(struct options *options, const char *name);
 /* Returns a word that --load takes, or fails with EXIT_USAGE. */
 const char *way_to_load(const char *option, const char *word);
 

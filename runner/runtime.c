@@ -74,6 +74,9 @@ static void configure(const struct runtime *runtime, OrtSessionOptions *settings
   if (!options->memory_pattern) require(runtime, EXIT_USAGE, api->DisableMemPattern(settings));
   if (options->optimization_level)
     require(runtime, EXIT_USAGE, api->SetSessionGraphOptimizationLevel(settings, level_of(options->optimization_level)));
+  for (size_t i = 0; i < options->provider_count; i++)
+    require(runtime, EXIT_USAGE,
+            api->SessionOptionsAppendExecutionProvider(settings, options->providers[i], NULL, NULL, 0));
   for (size_t i = 0; i < options->configuration_count; i++) {
     const struct setting *entry = &options->configuration[i];
     require(runtime, EXIT_USAGE, api->AddSessionConfigEntry(settings, entry->key, entry->value));

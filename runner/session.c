@@ -111,6 +111,13 @@ static void take_entry(struct reader *reader, char *key, int depth) {
   options->configuration[options->configuration_count++] = (struct setting){.key = key, .value = take_string(reader)};
 }
 
+static void take_providers(struct reader *reader) {
+  expect(reader, '[');
+  do add_provider(reader->options, take_string(reader));
+  while (take(reader, ','));
+  expect(reader, ']');
+}
+
 static void take_setting(struct reader *reader, char *key, int depth) {
   struct options *options = reader->options;
   if (!strcmp(key, "load")) options->load = way_to_load(key, take_string(reader));
@@ -120,6 +127,7 @@ static void take_setting(struct reader *reader, char *key, int depth) {
   else if (!strcmp(key, "enable_mem_pattern")) options->memory_pattern = take_truth(reader);
   else if (!strcmp(key, "graph_optimization_level"))
     options->optimization_level = strcmp(take_string(reader), "ORT_DISABLE_ALL") ? "all" : "none";
+  else if (!strcmp(key, "execution_providers")) take_providers(reader);
   else if (!strcmp(key, "session_configuration")) take_object(reader, take_entry, depth);
   else skip_value(reader, key, depth);
 }

@@ -195,6 +195,15 @@ def test_integers_that_no_model_has_are_not_registered(
     assert len(kernels(paths)) == len(expected)
 
 
+def test_operators_that_only_quantized_models_would_get_are_not_registered(paths: JobPaths) -> None:
+    """Whatever their domain; others stay."""
+    configure(paths, DOUBLE, MAX, FOREIGN)
+    write_kept_kernels(paths, unasked={"Pow"})
+    table = (paths.configured / REDUCED_TYPES / TABLES[0]).read_text()
+    assert table.split() == f"const table[] = {{\n{NONE}{MAX}}};\n".split()
+    assert kernels(paths) == [ALL[2]]
+
+
 def test_sources_have_no_types_beside_those_of_the_models(paths: JobPaths) -> None:
     control = paths.sources / "onnxruntime/onnxruntime/core/providers/op_kernel_type_control.h"
     control.write_text("#pragma once\n#define ORT_SPECIFY_OP_KERNEL_ARG_REQUIRED_TYPE_LIST(...) required\n")

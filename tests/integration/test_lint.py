@@ -102,7 +102,7 @@ SHOWN: Final = (
     Shows(reference="dynamic-size-baked-in", model=lambda: _reshaped((7, 11), 1), words="'length' runs at 77 alone"),
     Shows(reference="dynamic-size-limited", model=lambda: _windowed(600), words="runs at 600, 1024, 4096, not at"),
     Shows(reference="no-size-runs", model=_never, words="none of"),
-    Shows(reference="mobile-partitions", model=lambda: _one("Erf"), words="NNAPI takes 0 of 1 nodes"),
+    Shows(reference="mobile-partitions", model=lambda: _one("Erf"), words="XNNPACK takes 0 of 1 nodes"),
 )
 
 

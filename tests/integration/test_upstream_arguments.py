@@ -34,7 +34,7 @@ PLANS: Final = Path(__file__).parents[1] / "unit" / "platforms" / "data" / "plan
 GOLDEN: Final = sorted(PLANS.glob("*.json"))
 PROVIDERS: Final = tuple(
     SourcePin(name=name, version="1", kind="upstream", digest="c" * 64, licence="MIT")
-    for name in ("cpuinfo", "fxdiv", "pthreadpool", "xnnpack", "kleidiai", "coremltools", "fp16", "psimd")
+    for name in ("cpuinfo", "fxdiv", "pthreadpool", "xnnpack", "coremltools", "fp16", "psimd")
 )
 
 SCRIPT: Final = '''
@@ -87,20 +87,15 @@ def variants() -> Iterator[BuildJob]:
     yield sample_plan(exceptions=True, profile="upstream").targets[0].job
     yield sample_plan(toolchain=system_gcc()).targets[0].job
     yield sample_plan(unused_types=KINDS).targets[0].job
-    for options in (
-        AndroidSpec(api=30, stl="c++_shared"),
-        AndroidSpec(providers=("nnapi",)),
-        AndroidSpec(providers=("nnapi", "xnnpack")),
-    ):
-        plan = sample_plan("android-arm64-v8a", android=options, models=models, sources=(*SOURCES, *PROVIDERS))
-        yield plan.targets[0].job
+    yield sample_plan("android-arm64-v8a", android=AndroidSpec(api=30, stl="c++_shared")).targets[0].job
+    sources = (*SOURCES, *PROVIDERS)
+    for target in ("android-arm64-v8a", "linux-x64"):
+        yield sample_plan(target, providers=("xnnpack",), models=models, sources=sources).targets[0].job
     cross = zig_apple_toolchain(TARGETS["macos-x86_64"], "13.3", "0.17.0")
     yield sample_plan("macos-x86_64", toolchain=cross).targets[0].job
     for target in ("ios-simulator-x86_64", "macos-arm64", CATALYST):
-        chosen = AppleSpec(
-            ios_deployment_target="16.0", macos_deployment_target="14.0", framework="static", providers=("coreml",)
-        )
-        plan = sample_plan(target, apple=chosen, models=models, sources=(*SOURCES, *PROVIDERS))
+        chosen = AppleSpec(ios_deployment_target="16.0", macos_deployment_target="14.0", framework="static")
+        plan = sample_plan(target, apple=chosen, providers=("coreml",), models=models, sources=sources)
         yield plan.targets[0].job
 
 
@@ -123,20 +118,20 @@ def test_upstream_understands_every_argument(upstream: Upstream, job: BuildJob) 
     assert understood["minimal_build"] == (["extended"] if job.providers else [])
     assert understood["config"] == ["MinSizeRel"]
     assert understood["android"] == (job.android is not None)
+    for name, flag in FLAGS.items():
+        assert understood[flag.removeprefix("--")] == (name in job.providers)
     assert tuple(understood["disable_types"]) == job.without_types
 
 
 @pytest.mark.parametrize("job", [job for job in JOBS.values() if job.android], ids=lambda job: job.target.identifier)
 def test_upstream_understands_what_is_meant_for_android(upstream: Upstream, job: BuildJob) -> None:
-    """ABI, level, C++ library and execution providers are those of the plan, and build.py would go on with them."""
+    """ABI, level and C++ library are those of the plan, and build.py would go on with them."""
     assert job.android is not None
     understood = upstream.read(*job.arguments)
     assert understood["android_abi"] == ABIS[job.target.architecture]
     assert understood["android_api"] == job.android.api
     assert understood["android_cpp_shared"] == (job.android.stl == "c++_shared")
     assert understood["android_ndk_path"] == understood["android_sdk_path"] == "${ndk}"
-    for name, flag in FLAGS.items():
-        assert understood[flag.removeprefix("--")] == (name in job.android.providers)
 
 
 @pytest.mark.parametrize("job", [job for job in JOBS.values() if job.apple], ids=lambda job: job.target.identifier)
@@ -145,7 +140,6 @@ def test_upstream_understands_what_is_meant_for_apple(upstream: Upstream, job: B
     assert job.apple is not None
     understood = upstream.read(*job.arguments)
     assert (understood["ios"], understood["macos"], understood["apple_deploy_target"]) == (False, None, None)
-    assert understood["use_coreml"] == ("coreml" in job.apple.providers)
     assert understood["cmake_generator"] == "Ninja"
 
 

@@ -29,7 +29,6 @@ APPLE: Final = "{}\n" + MODEL + '[[targets]]\nid = "macos-arm64"\n'
 AT_TOP: Final = "{}\n" + MODEL
 HOMES: Final = {
     "allow_links": IN_MODEL,
-    "android": ANDROID,
     "android.api": ANDROID,
     "android.ndk": AT_TOP,
     "android.stl": AT_TOP,
@@ -50,6 +49,7 @@ HOMES: Final = {
     "onnxruntime.source": AT_TOP,
     "onnxruntime.version": AT_TOP,
     "optional": IN_STEP,
+    "providers": IN_TARGET,
     "states": IN_CASE + 'after = "d"\n[[models.cases]]\nname = "d"\n',
     "source": '[onnxruntime]\npath = "there"\n{}\n' + MODEL,
     "style": IN_MODEL,
@@ -85,7 +85,7 @@ DONE: Final = {
 }
 """Where what a hint names is done and the same is tried again."""
 READ_ALONE: Final = {
-    "android": "an execution provider that a version lacks",
+    "providers": "an execution provider that a target cannot have",
     "android.api": "an older phone",
     "android.ndk": "another NDK",
     "android.stl": "a shared library of C++ beside the package",

@@ -202,9 +202,6 @@ class AndroidSpec(Replaceable):
     ndk: Annotated[str, Field(pattern=problems.NDK)] | None = None
     """Version of the NDK, or its major alone (`27`). By default the one that upstream builds this ONNX Runtime with; if
     that is not installed and others from 26 to 28 are, the newest of these, with a warning."""
-    providers: tuple[Literal["nnapi", "xnnpack"], ...] | None = None
-    """Execution providers beside the CPU's, by default none: docs/reference/targets.md. Android 15 deprecates NNAPI."""
-
     models_as_assets: bool | None = None
     """Put the converted models into the AAR, as assets of the app; by default they lie beside it."""
     java: bool | None = None
@@ -222,15 +219,13 @@ class AppleSpec(Replaceable):
     """Oldest macOS that the library runs on; by default the oldest that upstream supports."""
     framework: Literal["dynamic", "static"] | None = None
     """Kind of framework; by default as `linkage` says: `shared` is `dynamic`."""
-    providers: tuple[Literal["coreml"], ...] | None = None
-    """Execution providers beside the CPU's, which enlarge the library (docs/reference/targets.md); none by default."""
     xcode: Annotated[str, Field(pattern=problems.XCODE)] | None = None
     """Version of Xcode; by default the Mac's own, and on GitHub the one that is pinned for the ONNX Runtime version."""
 
 
 FRAMEWORK_LINKAGE: Final[dict[str, Literal["shared", "static"]]] = {"dynamic": "shared", "static": "static"}
 """What a framework is, as Apple names it -> as other systems do."""
-DEFAULT_ANDROID: Final = AndroidSpec(api=24, stl="c++_static", providers=(), models_as_assets=False)
+DEFAULT_ANDROID: Final = AndroidSpec(api=24, stl="c++_static", models_as_assets=False)
 
 
 @dataclass(frozen=True, kw_only=True, config=problems.CONFIG)
@@ -281,6 +276,11 @@ class BuildOptionChoices:
     """Make C++ names readable in the last message of a program that ends by an exception (never on Android)."""
 
 
+Provider = Literal["coreml", "xnnpack"]
+PROVIDER_NAMES: Final[Mapping[Provider, str]] = {"coreml": "CoreML", "xnnpack": "XNNPACK"}
+"""What the C API calls each (SessionOptionsAppendExecutionProvider)."""
+
+
 @dataclass(frozen=True, kw_only=True, config=problems.CONFIG)
 class TargetSpec:
     """One target and what is chosen for it."""
@@ -295,6 +295,8 @@ class TargetSpec:
     """Least processor that the library runs on, such as `cortex-a53` (zig only); without, any of the architecture."""
     linkage: Literal["shared", "static"] | None = None
     """`static` packages one archive, `libonnxruntime.a`, instead of the shared library; by default the buildspec's."""
+    providers: tuple[Provider, ...] | None = None
+    """Execution providers beside the CPU's for this target; by default the buildspec's."""
     android: AndroidSpec | None = None
     """Choices for this Android target; keys given here replace the buildspec's."""
     apple: AppleSpec | None = None
@@ -344,6 +346,10 @@ class BuildSpec:
     """Compile with C++ exceptions: errors become a status instead of an abort, for a larger library."""
     linkage: Literal["shared", "static"] = "shared"
     """How applications link the runtime, for every target that does not say it itself."""
+    providers: tuple[Provider, ...] = ()
+    """Execution providers beside the CPU's, which enlarge the library (docs/reference/targets.md): `xnnpack`, and for
+    Apple's systems `coreml`; for every target that does not say it itself.
+    """
     packages: tuple[ExtraPackage, ...] = ()
     """What is made beside the packages of targets: `wheel`, for Python, of each Linux target that links `shared`;
     `unity`, one package for Unity of linux-x64, Android, macOS, and iOS with static frameworks.
@@ -391,6 +397,11 @@ def build_options_of(spec: BuildSpec, kept: Mapping[str, Any]) -> BuildOptions:
     return base if spec.profile == "upstream" else replace(base, **chosen)
 
 
+def providers_of(spec: BuildSpec, target: TargetSpec) -> tuple[Provider, ...]:
+    """Return the execution providers beside the CPU's that a target asks for, sorted."""
+    return tuple(sorted(set(spec.providers if target.providers is None else target.providers)))
+
+
 def session_of(spec: BuildSpec, model: ModelSpec) -> SessionSpec:
     """Return the choices for one model's session: its own where it makes them, the buildspec's for the rest."""
     return spec.session.replaced_by(model.session) if model.session else spec.session
@@ -419,8 +430,9 @@ SPINNING: Final = ("session.intra_op.allow_spinning", "session.inter_op.allow_sp
 class SessionSettings:
     """How a session is created. `inter_op_threads` are the parts of a model that may run at the same time.
 
-    Without an `optimization_level` the runtime's own default holds.
-    `configuration` holds what has a key of its own in ONNX Runtime, spinning apart.
+    Without an `optimization_level` the runtime's own default holds. `providers` are execution providers beside the
+    CPU's, by the names that the C API has for them. `configuration` holds what has a key of its own in ONNX Runtime,
+    spinning apart.
     """
 
     load: Load = "file"
@@ -430,6 +442,7 @@ class SessionSettings:
     arena: bool = True
     memory_pattern: bool = True
     optimization_level: Literal["none", "basic", "extended", "all"] | None = None
+    providers: tuple[str, ...] = ()
     configuration: tuple[Entry, ...] = ()
 
 
@@ -470,6 +483,7 @@ def as_the_official(settings: SessionSettings) -> SessionSettings:
         arena=True,
         memory_pattern=True,
         optimization_level=None,
+        providers=(),
         configuration=(),
     )
 
@@ -491,5 +505,6 @@ def _session_options(name: str, settings: SessionSettings) -> dict[str, Any]:
         "graph_optimization_level": "ORT_DISABLE_ALL" if settings.optimization_level == "none" else "ORT_ENABLE_ALL",
         "enable_cpu_mem_arena": settings.arena,
         "enable_mem_pattern": settings.memory_pattern,
+        **({"execution_providers": list(settings.providers)} if settings.providers else {}),
         "session_configuration": spinning | dict(settings.configuration),
     }

@@ -11,7 +11,7 @@ A minimal build changes no model, so that these go, too, as do loops of `Pow`, `
 """
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import product
 from pathlib import Path
@@ -144,11 +144,19 @@ def cut_units(paths: JobPaths) -> tuple[Path, ...]:
     return (*typed_units(paths), *(core / name for name in (*LARGE, MATH) if (core / name).is_file()))
 
 
-def write_kept_kernels(paths: JobPaths, *, everything: bool = False, types: Types | None = None) -> None:
+QUANTIZED: Final = frozenset({"DequantizeLinear", "NhwcMaxPool", "QLinearConv", "QuantizeLinear"})
+"""What a change of layout for an execution provider adds to a quantized model alone
+(core/optimizer/layout_transformation/layout_transformation_potentially_added_ops.h)."""
+
+
+def write_kept_kernels(
+    paths: JobPaths, *, everything: bool = False, types: Types | None = None, unasked: Collection[str] = ()
+) -> None:
     """Write the headers of a configured tree, where they have changed.
 
     With `everything`, and where tables or macros are not as they are known, sources keep all their kernels. With
-    `types`, those that only upstream's optimizers ask for go, from the tables as well.
+    `types`, those that only upstream's optimizers ask for go, from the tables as well; so do those of operators
+    `unasked` for.
     """
     generated = paths.configured / REDUCED_TYPES
     with storage_errors(generated):
@@ -156,8 +164,10 @@ def write_kept_kernels(paths: JobPaths, *, everything: bool = False, types: Type
         tables = {name: text_of(generated / name) for name in TABLES}
         if types:
             tables = {name: without_integers(text, macros, types) for name, text in tables.items()}
-            for name, text in tables.items():
-                write_if_changed(generated / name, text)
+        if unasked:
+            tables = {name: without_operators(text, macros, unasked) for name, text in tables.items()}
+        for name, text in tables.items() if types or unasked else ():
+            write_if_changed(generated / name, text)
         kept = {} if everything else registered_kernels(tables.values(), macros)
         registered = frozenset(kept.values())
         choosing = choosing_macros(macros) if kept else ""
@@ -204,6 +214,18 @@ def without_integers(table: str, macros: str, types: Types) -> str:
         own = types(domain, meaning["name"])
         used = {each for _, several in (*own.inputs, *own.outputs) for each in several}
         return "" if used and not own.custom and kind not in used else found[0]
+
+    return ENTRY.sub(chosen, table)
+
+
+def without_operators(table: str, macros: str, names: Collection[str]) -> str:
+    """Return a table without kernels of operators, whatever their domain."""
+    classes = _class_names(macros)
+
+    def chosen(found: re.Match[str]) -> str:
+        parameters, _ = classes.get(found["name"], ((), ""))
+        meaning = dict(zip(parameters, _words(found["values"]), strict=False))
+        return "" if meaning.get("name") in names else found[0]
 
     return ENTRY.sub(chosen, table)
 

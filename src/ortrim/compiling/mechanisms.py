@@ -26,8 +26,9 @@ UPSTREAM: Final = "onnxruntime/onnxruntime/core/session/onnxruntime_c_api.cc"
 ENTRIES: Final = re.compile(r"static constexpr OrtApi ort_api_\w+ = \{(.*?)^\};", re.DOTALL | re.MULTILINE)
 ENTRY: Final = re.compile(r"&OrtApis::(\w+)\s*,|^(\s*#.*)$|(\bnullptr)\s*,", re.MULTILINE)
 COMMENTS: Final = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
-FOR_PROVIDERS: Final = frozenset({"SessionOptionsAppendExecutionProvider"})
-"""What an application names an execution provider with; kept where a library has one beside the CPU's."""
+FOR_PROVIDERS: Final = frozenset({"SessionOptionsAppendExecutionProvider", "EnableProfiling", "SessionEndProfiling"})
+"""What an application names an execution provider with, and what tells which nodes it took; kept where a library has
+one beside the CPU's."""
 INFERENCE: Final = frozenset(
     """
     CreateStatus GetErrorCode GetErrorMessage ReleaseStatus

@@ -16,7 +16,7 @@ from typing import Final, Literal
 from ortrim.base.checksums import FileEntry
 from ortrim.base.json import to_canonical_json
 from ortrim.buildspec.build_options import BuildOptions
-from ortrim.buildspec.buildspec import Budgets, ExtraPackage, SessionSettings
+from ortrim.buildspec.buildspec import PROVIDER_NAMES, Budgets, ExtraPackage, Provider, SessionSettings
 from ortrim.buildspec.targets import Target
 from ortrim.models.operators import RequiredOperators
 from ortrim.pins.runtime import SourcePin
@@ -65,26 +65,21 @@ class Toolchain:
 
 @dataclass(frozen=True, kw_only=True)
 class AndroidBuild:
-    """What an Android library is built for: the API level that it needs, its C++ library, and its execution providers.
-
-    `providers` are those beside the CPU's, sorted.
-    """
+    """What an Android library is built for: the API level that it needs, and its C++ library."""
 
     api: int
     stl: Literal["c++_static", "c++_shared"]
-    providers: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
 class AppleBuild:
-    """What a library for Apple's systems is built for: the oldest that it runs on, and its execution providers.
+    """What a library for Apple's systems is built for: the oldest that it runs on.
 
-    `deployment_target` is a version of iOS, for Mac Catalyst too, or of macOS. `providers` are those beside the CPU's,
-    sorted. `binaries.apple.slice_of` says which slice the job's target is.
+    `deployment_target` is a version of iOS, for Mac Catalyst too, or of macOS. `binaries.apple.slice_of` says which
+    slice the job's target is.
     """
 
     deployment_target: str
-    providers: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,7 +90,8 @@ class BuildJob:
     versions; `hooks_sha256` is the digest of ortrim's own CMake files and of its code that decides what is compiled and
     linked. `cpu` is the least processor that the library runs on, empty for any of the architecture; `minimum_glibc` is
     empty when none is promised; `android` and `apple` are None for every other system. `linkage` says for Apple's
-    systems whether the framework is dynamic (`shared`) or static.
+    systems whether the framework is dynamic (`shared`) or static. `providers` are the execution providers beside the
+    CPU's, sorted.
 
     `without_types` are the kinds of values that are left out, as `compiling.dead_kernels` names them. `hot_operators`
     are those (`domain:OpType`, sorted) whose kernels are compiled as what is hot; every kernel is when there are none.
@@ -117,6 +113,7 @@ class BuildJob:
     linkage: Literal["shared", "static"] = "shared"
     android: AndroidBuild | None = None
     apple: AppleBuild | None = None
+    providers: tuple[Provider, ...] = ()
     operator_config: str
     without_types: tuple[str, ...] = ()
     hot_operators: tuple[str, ...] = ()
@@ -130,9 +127,9 @@ class BuildJob:
     expected_outputs: tuple[PurePosixPath, ...] = ()
 
     @property
-    def providers(self) -> tuple[str, ...]:
-        """The execution providers beside the CPU's."""
-        return tuple(name for options in (self.android, self.apple) if options for name in options.providers)
+    def provider_names(self) -> tuple[str, ...]:
+        """The execution providers beside the CPU's as the C API calls them, for a session's settings."""
+        return tuple(PROVIDER_NAMES[name] for name in self.providers)
 
     @property
     def is_linked_anew(self) -> bool:

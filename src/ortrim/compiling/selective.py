@@ -16,7 +16,7 @@ from ortrim.base.files import storage_errors, write_if_changed
 from ortrim.compiling import relink, translation_units
 from ortrim.compiling.compiler_cache import CompilerCache
 from ortrim.compiling.dead_kernels import cold_kernels
-from ortrim.compiling.kept_kernels import cut_units, write_kept_kernels
+from ortrim.compiling.kept_kernels import QUANTIZED, cut_units, write_kept_kernels
 from ortrim.compiling.mechanisms import API_TABLE, ASSIGNMENTS, EXTENSION, HOT_SOURCES, Mechanisms, find_mechanisms
 from ortrim.compiling.plan import BuildJob, CompiledUnits
 from ortrim.compiling.upstream import (
@@ -98,6 +98,8 @@ def write_selection(
     hot_operators: Iterable[str] = (),
     left_out: Iterable[str] = (),
     laid_out: Iterable[str] = (),
+    *,
+    operators: Iterable[str] = (),
 ) -> None:
     """Write what `units.cmake` reads: the units that are not compiled, by their symbolic paths.
 
@@ -119,6 +121,7 @@ def write_selection(
         ("ORTRIM_HOT_SOURCES", HOT_SOURCES),
         ("ORTRIM_LEFT_OUT", tuple(left_out)),
         ("ORTRIM_LAID_OUT", tuple(laid_out)),
+        ("ORTRIM_OPERATORS", tuple(sorted(set(operators)))),
     )
     written = (f"set({name}\n" + "".join(f"  [==[{value}]==]\n" for value in values) + ")\n" for name, values in lists)
     write_if_changed(paths.hooks / SELECTION, "".join(written))
@@ -178,8 +181,11 @@ class SelectiveBuild:
     def _cut(self, *, everything: bool) -> None:
         write_type_control(self._paths, typed_units(self._paths))
         whole = everything or not self.job.build_options.dead_kernel_elimination
-        types = None if self.job.types_for_optimizers else parse_config(self.job.operator_config).types_of
-        write_kept_kernels(self._paths, everything=whole, types=types)
+        operators = parse_config(self.job.operator_config)
+        types = None if self.job.types_for_optimizers else operators.types_of
+        named = {each.name for each in operators.operators}
+        unasked = QUANTIZED if self.job.providers and not (whole or operators.everything or QUANTIZED & named) else ()
+        write_kept_kernels(self._paths, everything=whole, types=types, unasked=unasked)
 
     def compile_selected(
         self, index: translation_units.UnitIndex, *, every_kernel: bool = False
@@ -220,7 +226,10 @@ class SelectiveBuild:
         write_if_changed(self._paths.hooks / ASSIGNMENTS, self.mechanisms.assignments)
         write_if_changed(self._paths.hooks / API_TABLE, self.mechanisms.api_table)
         laid_out = laid_out_sources(self.job)
-        write_selection(self._paths, units, self.job.hot_operators, self.mechanisms.left_out, laid_out)
+        operators = (each.name for each in parse_config(self.job.operator_config).operators)
+        write_selection(
+            self._paths, units, self.job.hot_operators, self.mechanisms.left_out, laid_out, operators=operators
+        )
 
     def _known(self) -> translation_units.UnitIndex | None:
         """Return the index of all types, else the one that a build without the same types has taught."""

@@ -19,33 +19,30 @@ from ortrim.compiling.dead_kernels import (
 from ortrim.compiling.plan import BuildJob, PlannedModel
 from ortrim.errors import PlanError
 from ortrim.models.operators import NCHWC, parse_config
-from ortrim.pins.runtime import SourcePin
+from ortrim.pins.runtime import OPTIONAL, SourcePin
 
-FLAGS: Final = {"coreml": "--use_coreml", "nnapi": "--use_nnapi", "xnnpack": "--use_xnnpack"}
+FLAGS: Final = {"coreml": "--use_coreml", "xnnpack": "--use_xnnpack"}
 
-XNNPACK_SOURCES: Final = frozenset({"fxdiv", "pthreadpool", "xnnpack"})  # cpuinfo, which it needs too, apart
-ARM64_SOURCES: Final = frozenset({"kleidiai"})
+XNNPACK_SOURCES: Final = frozenset({"fxdiv", "pthreadpool", "xnnpack"})
+XNNPACK_ARCHITECTURES: Final = (Architecture.X64, Architecture.X86, Architecture.ARM64)
 COREML_SOURCES: Final = frozenset({"coremltools", "fp16", "psimd"})
 
 
 def minimal_build(job: BuildJob) -> tuple[str, ...]:
     """Return the kind of minimal build: a provider takes nodes and turns layouts around in an extended one alone.
 
-    NNAPI's and CoreML's CMake files stop without it; XNNPACK would get no node.
+    CoreML's CMake file stops without it; XNNPACK would get no node.
     """
     return ("--minimal_build", "extended") if job.providers else ("--minimal_build",)
 
 
-def provider_sources(target: Target, providers: Iterable[str]) -> frozenset[str]:
-    """Return the sources that providers need beside ONNX Runtime's own."""
-    asked = tuple(providers)
-    cpuinfo = ("cpuinfo",) if "xnnpack" in asked else ()
-    return frozenset((*(name for provider in asked for name in _fetched(target, provider)), *cpuinfo))
+FETCHED: Final = {"coreml": COREML_SOURCES, "xnnpack": XNNPACK_SOURCES}
+"""The sources that a provider needs beside ONNX Runtime's own."""
 
 
-def optional_sources(libraries: Iterable[tuple[Target, Iterable[str]]]) -> frozenset[str]:
+def optional_sources(providers: Iterable[str]) -> frozenset[str]:
     """Return what has to be fetched beside what every library is made of, for libraries with these providers."""
-    return frozenset({CPUINFO}).union(*(provider_sources(target, providers) for target, providers in libraries))
+    return frozenset({CPUINFO}).union(*(FETCHED[name] for name in providers))
 
 
 def require_providers(job: BuildJob, models: Iterable[PlannedModel]) -> None:
@@ -66,31 +63,23 @@ def _require_style(job: BuildJob, provider: str, model: PlannedModel) -> None:
 
 
 def _require_possible(job: BuildJob, provider: str) -> None:
-    where = job.target.identifier
-    if provider == "xnnpack" and job.target.architecture is Architecture.ARM:
-        what = "xnnpack is not built for 32-bit ARM"
-        why = "upstream does it with a patch to XNNPACK's build, and ortrim builds sources as they were pinned"
-        hint = f"leave it out: give the target {where} android = {{ providers = [] }}"
-        raise PlanError("provider-unsupported", what, where=where, why=why, hint=hint)
+    target, where = job.target, job.target.identifier
+    reasons = {
+        "coreml": "CoreML is a framework of Apple's systems" if target.is_elf else "",
+        "xnnpack": "" if target.architecture in XNNPACK_ARCHITECTURES else "ortrim builds it for x86 and 64-bit ARM",
+    }
+    if why := reasons[provider]:
+        hint = f"leave it out: give the target {where} providers = []"
+        raise PlanError("provider-unsupported", f"{provider} is not for this target", where=where, why=why, hint=hint)
 
 
 def _require_sources(job: BuildJob, provider: str) -> None:
-    missing = provider_sources(job.target, (provider,)) - {source.name for source in job.sources}
+    missing = FETCHED[provider] - {source.name for source in job.sources}
     if missing:
         what = f"{provider} cannot be compiled: its sources are not among the pinned ones"
         why = f"not there: {', '.join(sorted(missing))}"
         hint = f"take upstream's sources, which have them: onnxruntime.source = 'upstream', or leave {provider} out"
         raise PlanError("provider-sources-missing", what, where=job.target.identifier, why=why, hint=hint)
-
-
-def _fetched(target: Target, provider: str) -> frozenset[str]:
-    match provider:
-        case "xnnpack":
-            return XNNPACK_SOURCES | (ARM64_SOURCES if target.architecture is Architecture.ARM64 else frozenset())
-        case "coreml":
-            return COREML_SOURCES
-        case _:
-            return frozenset()
 
 
 CPUINFO: Final = "cpuinfo"
@@ -187,11 +176,8 @@ def compiled_sources(
     target: Target, sources: tuple[SourcePin, ...], providers: tuple[str, ...] = ()
 ) -> tuple[SourcePin, ...]:
     """Return those of the sources that a target's library is made from, with these execution providers."""
-    needed = provider_sources(target, providers)
-    of_providers = XNNPACK_SOURCES | ARM64_SOURCES | COREML_SOURCES
-    always = {source.name for source in sources} - of_providers - {CPUINFO}
-    needed |= always | ({CPUINFO} if takes_cpuinfo(target) else set())
-    return tuple(source for source in sources if source.name in needed)
+    needed = frozenset[str]().union(*(FETCHED[name] for name in providers), {CPUINFO} if takes_cpuinfo(target) else ())
+    return tuple(source for source in sources if source.name not in OPTIONAL or source.name in needed)
 
 
 def takes_cpuinfo(target: Target) -> bool:

@@ -10,7 +10,7 @@ import tempfile
 import zipfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from importlib.resources import files
 from pathlib import Path
@@ -294,7 +294,10 @@ SESSION: Final = "session.json"
 
 def model_files(inputs: PackageInputs, folder: str = MODELS) -> tuple[PackagedFile, ...]:
     """Return the converted models of a package and `session.json`, all in one folder."""
-    settings = {model.name: model.session for model in inputs.plan.models_for(inputs.job.target)}
+    settings = {
+        model.name: replace(model.session, providers=inputs.job.provider_names)
+        for model in inputs.plan.models_for(inputs.job.target)
+    }
     text = session_json(inputs.plan.ort_version, settings)
     return (
         *(PackagedFile(path=f"{folder}/{model.name}.ort", content=model.path) for model in inputs.models),

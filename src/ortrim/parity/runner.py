@@ -153,6 +153,7 @@ def runner_words(request: RunRequest) -> tuple[str, ...]:
         *("--allow-spinning", str(int(session.allow_spinning)), "--arena", str(int(session.arena))),
         *("--memory-pattern", str(int(session.memory_pattern))),
         *(("--optimization-level", level) if level else ()),
+        *(word for name in session.providers for word in ("--provider", name)),
         *(word for key, value in session.configuration for word in ("--config", f"{key}={value}")),
         *(("--outputs", str(request.outputs)) if request.outputs else ()),
         *(("--trace", "1") if request.trace else ()),

@@ -154,7 +154,7 @@ COMPONENTS: Final = (
     "onnxruntime", "abseil_cpp", "protobuf", "flatbuffers", "onnx", "nlohmann_json",
     "gsl", "date", "re2", "eigen", "safeint", "mp11",
 )  # fmt: skip
-OPTIONAL: Final = ("cpuinfo", "fxdiv", "pthreadpool", "xnnpack", "kleidiai", "coremltools", "fp16", "psimd")
+OPTIONAL: Final = ("cpuinfo", "fxdiv", "pthreadpool", "xnnpack", "coremltools", "fp16", "psimd")
 """What a set may lack. Debian's mirrors do not all serve cpuinfo, without which ONNX Runtime reads the kernel's own
 bits; the others are for the execution providers XNNPACK and CoreML, which cannot be chosen without them.
 """

@@ -14,7 +14,7 @@ from ortrim.base.console import Console, Step, counted
 from ortrim.base.files import require_writable, storage_errors
 from ortrim.base.http import arriving
 from ortrim.base.scripts import OWN, Interpreter, download_wheels
-from ortrim.buildspec.buildspec import LoadedSpec, ModelSpec, RuntimeSpec
+from ortrim.buildspec.buildspec import LoadedSpec, ModelSpec, RuntimeSpec, providers_of
 from ortrim.buildspec.step_specs import Simplify
 from ortrim.buildspec.targets import Target
 from ortrim.compiling.upstream_arguments import optional_sources
@@ -48,11 +48,8 @@ def make_bundle(
     whole, pins = loaded, runtime_pins(loaded.onnxruntime.version)
     chosen = select_targets(whole, target, host_target() if target is None else None, console.note)
     targets = tuple(each.target for each in chosen)
-    libraries = (
-        (known, platform_of(known).providers(whole, platform_of(known).with_defaults(whole, each)))
-        for known, each in zip(targets, chosen, strict=True)
-    )
-    optional = frozenset(OPTIONAL) if spec is None else optional_sources(libraries)
+    named = (name for each in chosen for name in providers_of(whole, each))
+    optional = frozenset(OPTIONAL) if spec is None else optional_sources(named)
     destination = (output or Path(f"ortrim-bundle-{pins.version}.zip")).absolute()
     if destination.is_dir():
         raise UsageError("bad-option", "is a folder", where="--output", hint="name the file to write")

@@ -74,6 +74,7 @@ def _task(planned: Planned, packaged: Packaged, request: Request, devices: Seque
         folder=folder,
         least_memory=request.least_memory,
         trace=request.trace,
+        providers=job.provider_names,
     )
 
 

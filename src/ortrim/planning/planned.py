@@ -19,7 +19,15 @@ from ortrim.base.cache import SeenFiles, seen_in
 from ortrim.base.console import Console
 from ortrim.base.files import code_digest, shipped_folder, storage_errors, write_atomically
 from ortrim.base.json import from_json, to_canonical_json, to_json
-from ortrim.buildspec.buildspec import BuildSpec, ExtraPackage, LoadedSpec, TargetSpec, session_of, settings_of
+from ortrim.buildspec.buildspec import (
+    BuildSpec,
+    ExtraPackage,
+    LoadedSpec,
+    TargetSpec,
+    providers_of,
+    session_of,
+    settings_of,
+)
 from ortrim.buildspec.targets import CPUS, TARGETS
 from ortrim.compiling.dead_kernels import unused_types
 from ortrim.compiling.plan import BuildPlan, PlannedModel, PlannedTarget, Toolchain, digest
@@ -300,8 +308,7 @@ def _sources(models: Models, optional: frozenset[str], written: WrittenPlan | No
 
 def optional_of(spec: BuildSpec) -> frozenset[str]:
     """Return the sources that only some libraries need, and those of the buildspec's targets do."""
-    known = ((target, target.target) for target in spec.targets)
-    return optional_sources((each, platform_of(each).providers(spec, target)) for target, each in known)
+    return optional_sources(name for target in spec.targets for name in providers_of(spec, target))
 
 
 def _cases(models: Models) -> tuple[tuple[Case, ...], ...]:

@@ -6,7 +6,7 @@ from functools import partial
 from typing import Final
 
 from ortrim.buildspec.build_options import applicable
-from ortrim.buildspec.buildspec import BLOCKS, BuildSpec, TargetSpec, build_options_of, merged_budgets
+from ortrim.buildspec.buildspec import BLOCKS, BuildSpec, TargetSpec, build_options_of, merged_budgets, providers_of
 from ortrim.buildspec.targets import (
     FIRST_ANDROID,
     TARGETS,
@@ -168,6 +168,7 @@ def _job(
         minimum_glibc=minimum_glibc(known, target.glibc) if toolchain.kind == "zig" else "",
         cpu=target.cpu or "",
         linkage=linkage,
+        providers=providers_of(spec, target),
         operator_config=render_config(inside.operators),
         without_types=unused if chosen.type_reduction else (),
         # In an order of their own, where what is hot is compiled otherwise than the rest.

@@ -181,7 +181,8 @@ def _operators(job: BuildJob) -> frozenset[str]:
 
 def _kind(job: BuildJob) -> str:
     """Return the digest of what builds of one kind have in common: what was chosen for them, whatever the models."""
-    chosen = (job.build_options, job.exceptions, job.minimum_glibc, job.cpu, job.linkage, job.android, job.apple)
+    system = (job.android, job.apple, job.providers)
+    chosen = (job.build_options, job.exceptions, job.minimum_glibc, job.cpu, job.linkage, *system)
     parts = (job.target.identifier, job.ort_version, job.toolchain.kind, *map(to_data, chosen))
     return hashlib.sha256(to_canonical_json(parts).encode()).hexdigest()[:20]
 

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 
-from ortrim.buildspec.targets import TARGETS
 from ortrim.compiling.upstream_arguments import optional_sources
 from ortrim.errors import ModelError
 from ortrim.models.models import ModelFacts
@@ -25,7 +24,7 @@ def chosen_version(
     with what stands in the way of each.
     """
     proved = proofs()
-    optional = optional_sources((TARGETS[target], ()) for target in targets)
+    optional = optional_sources(())
     obstacles: dict[str, str] = {}
     for version in sorted(proved, key=lambda each: each != last):
         why = _unread(version, models)

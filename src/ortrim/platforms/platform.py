@@ -93,10 +93,6 @@ class Platform(DeviceRules):
         """Return a target with what it leaves open decided. Raises `PlanError` for what cannot be."""
         return target
 
-    def providers(self, spec: BuildSpec, target: TargetSpec) -> tuple[str, ...]:
-        """Return the execution providers beside the CPU's that a target asks for, sorted."""
-        return ()
-
     def with_options(self, job: BuildJob, spec: BuildSpec, target: TargetSpec) -> BuildJob:
         """Return a job with the platform's own options."""
         return job

@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -234,7 +234,7 @@ def findings(device: DeviceReport, baseline: str) -> tuple[tuple[str, str], ...]
     """Return what else is to be said of it, as pairs of a label and a sentence.
 
     That is each model that does not run there, what it was measured beside when that is not `baseline`, the least
-    memory, and profiles.
+    memory, which execution providers ran its nodes, and profiles.
     """
     other = () if device.baseline == baseline else (("baseline", printable(device.baseline)),)
     failed = (("failed", "\n".join(failure_lines(failure))) for failure in device.failed_models)
@@ -243,7 +243,15 @@ def findings(device: DeviceReport, baseline: str) -> tuple[tuple[str, str], ...]
         left = f"of which the kernel leaves {bytes_text(each.usable_bytes)}"
         words = f"runs in {each.enough_mib} MiB, {left}, and not in {each.too_little_mib}"
         least.append(("least memory", f"{name_text(each.model)} {words}"))
-    return (*failed, *other, *least, *(("profile", printable(f"{trace}; {VIEWERS}")) for trace in device.traces))
+    placed = (("nodes", f"{name_text(each.model)}: {_placed_text(each.nodes)}") for each in device.placements)
+    profiles = (("profile", printable(f"{trace}; {VIEWERS}")) for trace in device.traces)
+    return (*failed, *other, *least, *placed, *profiles)
+
+
+def _placed_text(nodes: Mapping[str, int]) -> str:
+    """Say by whom nodes were run: `34 of 97 by Xnnpack, 63 by CPU`."""
+    (first, count), *others = ((name.removesuffix("ExecutionProvider"), count) for name, count in nodes.items())
+    return ", ".join((f"{count} of {sum(nodes.values())} by {first}", *(f"{more} by {name}" for name, more in others)))
 
 
 def failure_lines(failure: DeviceFailure) -> tuple[str, ...]:

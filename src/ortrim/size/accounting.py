@@ -59,7 +59,7 @@ ARCHIVES: Final = (
     (re.compile(r"libflatbuffers\.a|flatbuffers\.dir"), "flatbuffers"),
     (re.compile(r"libre2\.a|re2\.dir"), "re2"),
     (re.compile(r"libcpuinfo\.a|libclog\.a|cpuinfo\.dir"), "cpuinfo"),
-    (re.compile(r"libXNNPACK\.a|libxnnpack[\w-]*\.a|libpthreadpool\.a|XNNPACK\.dir"), "xnnpack"),
+    (re.compile(r"libXNNPACK\.a|libmicrokernels-prod\.a|libpthreadpool\.a|XNNPACK\.dir"), "xnnpack"),
     (re.compile(r"libc\+\+(_static)?\.a|libortrim_cxx\.a|ortrim_cxx\.dir"), "libc++"),
     (re.compile(r"libc\+\+abi\.a|libsupc\+\+\.a"), "libc++abi"),
     (re.compile(r"libstdc\+\+\w*\.a"), "libstdc++"),

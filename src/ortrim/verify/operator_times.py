@@ -1,7 +1,7 @@
 """How long each operator and node takes, as ONNX Runtime's own profile tells it, and a trace of one inference alone."""
 
 import json
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -19,6 +19,7 @@ EXECUTOR: Final = "SequentialExecutor::Execute"
 """The event that lasts as long as all nodes of a graph, or of a body, with what the profile costs between them."""
 CUT_MICROSECONDS: Final = 0.5
 """What the runtime cuts off on average when it reports whole microseconds."""
+CPU: Final = "CPUExecutionProvider"
 Event = Mapping[str, Any]
 
 
@@ -51,6 +52,18 @@ def kernel_times(events: Sequence[Event], where: str) -> dict[tuple[str, str], l
     if not nodes:
         raise VerifyError("trace-without-operators", "the profile has no operator", where=where)
     return dict(nodes)
+
+
+def nodes_by_provider(path: Path, where: str) -> dict[str, int]:
+    """Return how many nodes of the main graph and of bodies each execution provider ran, by its name in the runtime.
+
+    The CPU's comes last. The file is one that `check_trace` has passed.
+    """
+    found = {(event["args"].get("provider", ""), event["name"]) for event in _events(path) if _operator(event)}
+    if not found:
+        raise VerifyError("trace-without-operators", "the profile has no operator", where=where)
+    counted = Counter(provider for provider, _ in found)
+    return dict(sorted(counted.items(), key=lambda each: (each[0] == CPU, each[0])))
 
 
 def _operator(event: Event) -> str:

@@ -34,6 +34,14 @@ class DeviceFailure:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Placement:
+    """How many of a model's nodes each execution provider ran, by the names that the runtime has for them."""
+
+    model: str
+    nodes: dict[str, int]
+
+
+@dataclass(frozen=True, kw_only=True)
 class DeviceReport:
     """What was found out on one device; `failure` says why there is nothing, when it could not finish.
 
@@ -43,7 +51,8 @@ class DeviceReport:
     seconds until the device was closed, opening it included. `exit_code` and `signal` are those with which the runner
     ended that failed first: 0 when every run ended well, and both None when it was not the runner that failed.
     `provider_url` is where a farm shows the run. `log` is the device's own log, and `traces` are the profiles of
-    single operators, one of each model, all as paths relative to the report's folder.
+    single operators, one of each model, all as paths relative to the report's folder. `placements` are there where the
+    library has execution providers beside the CPU's.
     """
 
     device: str
@@ -61,6 +70,7 @@ class DeviceReport:
     runs: tuple[RunnerResult, ...]
     least_memory: tuple[LeastMemory, ...] = ()
     traces: tuple[str, ...] = ()
+    placements: tuple[Placement, ...] = ()
     failure: DeviceFailure | None = None
     failed_models: tuple[DeviceFailure, ...] = ()
     verdict: Verdict
@@ -99,7 +109,7 @@ class VerifiedModel:
 class Identity:
     """What a report is of."""
 
-    schema: Literal["ortrim-report/10"] = "ortrim-report/10"
+    schema: Literal["ortrim-report/11"] = "ortrim-report/11"
     name: str
     target: str
     ort_version: str

@@ -63,7 +63,8 @@ from ortrim.verify.measure import (
     carry_out,
     results,
 )
-from ortrim.verify.reports import DeviceReport, Identity, ReportedArtifact, VerifiedModel, VerifyReport
+from ortrim.verify.operator_times import nodes_by_provider
+from ortrim.verify.reports import DeviceReport, Identity, Placement, ReportedArtifact, VerifiedModel, VerifyReport
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -111,7 +112,8 @@ class Task:
     """What every device is given alike: the library, how it was `built`, the models, and what it is all compared with.
 
     Outputs are kept below `folder`, each device's in a folder of its own. `least_memory` is searched for where there
-    is a ceiling to be lowered; with `trace`, each model is run once more with the profile of single operators.
+    is a ceiling to be lowered; with `trace`, each model is run once more with the profile of single operators. Sessions
+    of the library have the execution `providers`, as the C API calls them.
     """
 
     delivery: Delivery
@@ -125,6 +127,7 @@ class Task:
     repetition: Repetition = DEFAULT_REPETITION
     least_memory: bool = False
     trace: bool = False
+    providers: tuple[str, ...] = ()
 
 
 class AggregateProgress:
@@ -211,6 +214,7 @@ def verify_on(
         runs=tuple(result for rounds in measured for result in results(rounds, task.budgets.deadline_ms)),
         least_memory=least,
         traces=tuple(model.trace for model in proved if model.trace),
+        placements=tuple(Placement(model=each.name, nodes=each.placed) for each in proved if task.providers),
         failed_models=tuple(judge.failure_of(error, model) for model, error in failures.items()),
         verdict=judge.overall(
             (line.verdict for line in comparisons),
@@ -238,7 +242,7 @@ def _runs(device: Device, task: Task, models: Sequence["_Model"], scratch: ExitS
         yield from model.measuring.runs()
         if device.time_meaningful and model.measuring.is_whole:
             yield from judge.settling(model.measuring, task.budgets, not_measurable=partial(_not_measurable, device))
-    for model in models if task.trace else ():
+    for model in models if task.trace or task.providers else ():
         if not model.failure:
             yield model.profile(scratch)
     for model in models:
@@ -259,6 +263,7 @@ class _Model:
         self.failure: VerifyError | None = None
         self.parity: tuple[OutputParity, ...] = ()
         self.trace = ""
+        self.placed: dict[str, int] = {}
         self._once: Rounds
         self._device = device
         self._folder = task.folder / device_folder(device.name) / self.name
@@ -352,6 +357,8 @@ class _Model:
         with storage_errors(self._folder):
             kept = (folder / TRACE).replace(self._folder / TRACE)
         self.trace = kept.relative_to(self._reports).as_posix()
+        if self._task.providers:
+            self.placed = nodes_by_provider(kept, self.name)
 
     def _compared(self, subject: ModelUnderTest, folder: Path, outcome: Outcome) -> tuple[OutputParity, ...]:
         if isinstance(outcome, VerifyError):
@@ -376,7 +383,7 @@ def _measurement(subject: ModelUnderTest, task: Task) -> Measurement:
         cases=subject.cases,
         name=subject.prepared.name,
         companions=task.delivery.companions,
-        session=subject.session,
+        session=replace(subject.session, providers=task.providers),
         repetition=task.repetition,
     )
     if task.baseline.library is None:
@@ -392,7 +399,7 @@ def _count(models: Sequence[_Model], device: Device, task: Task) -> int:
     searched = tries(_most_memory(device)) if task.least_memory and device.ceiling_mib else 0
     subjects = [model.subject for model in models]
     given = sum(copy is not None for each in subjects for copy in (each.draws_given, each.float_products))
-    return given + len(models) * (1 + int(task.trace) + searched + rounds)
+    return given + len(models) * (1 + int(task.trace or bool(task.providers)) + searched + rounds)
 
 
 def judged_outputs(

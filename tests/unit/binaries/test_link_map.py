@@ -46,6 +46,11 @@ def test_real_map_of_the_runtime_is_attributed_to_its_components() -> None:
     ("file", "section", "component"),
     [
         ("libonnxruntime_providers_xnnpack.a(a.o)", ".text", "providers_xnnpack"),
+        (
+            "_deps/googlexnnpack-build/libmicrokernels-prod.a(f32-gemm-4x8.c.o)",
+            ".text",
+            "xnnpack",
+        ),
         ("CMakeFiles/onnxruntime_mlas.dir/x/sgemm.cpp.o", ".text", "mlas"),
         ("/home/a (b)/cache/libc++.a(/home/a (b)/locale.o)", ".text", "libc++"),
         ("libortrim_cxx.a(locale.cpp.o)", ".text", "libc++"),

@@ -74,18 +74,25 @@ def test_budgets_are_positive_and_finite(value: float) -> None:
 
 
 def test_android_has_defaults_that_the_buildspec_and_then_a_target_replace() -> None:
-    """The nearest choice holds, key by key; an empty list of providers is a choice as well."""
-    spec = buildspec.BuildSpec(name="kws", models=MODELS, android=buildspec.AndroidSpec(api=28, providers=("xnnpack",)))
-    plain, own = buildspec.TargetSpec(id="android-x86"), buildspec.AndroidSpec(stl="c++_shared", providers=())
+    """The nearest choice holds, key by key."""
+    spec = buildspec.BuildSpec(name="kws", models=MODELS, android=buildspec.AndroidSpec(api=28))
+    plain, own = buildspec.TargetSpec(id="android-x86"), buildspec.AndroidSpec(stl="c++_shared")
     assert android_of(buildspec.BuildSpec(name="kws", models=MODELS), plain) == buildspec.AndroidSpec(
-        api=24, stl="c++_static", ndk=None, providers=(), models_as_assets=False
+        api=24, stl="c++_static", ndk=None, models_as_assets=False
     )
-    assert android_of(spec, plain) == buildspec.AndroidSpec(
-        api=28, stl="c++_static", providers=("xnnpack",), models_as_assets=False
-    )
+    assert android_of(spec, plain) == buildspec.AndroidSpec(api=28, stl="c++_static", models_as_assets=False)
     assert android_of(spec, buildspec.TargetSpec(id="android-x86", android=own)) == buildspec.AndroidSpec(
-        api=28, stl="c++_shared", providers=(), models_as_assets=False
+        api=28, stl="c++_shared", models_as_assets=False
     )
+
+
+def test_a_targets_own_providers_replace_the_buildspecs() -> None:
+    """An empty list is a choice as well; their order, and one named twice, means nothing."""
+    spec = buildspec.BuildSpec(name="kws", models=MODELS, providers=("xnnpack", "coreml", "xnnpack"))
+    plain = buildspec.TargetSpec(id="linux-x64")
+    assert buildspec.providers_of(spec, plain) == ("coreml", "xnnpack")
+    assert buildspec.providers_of(spec, replace(plain, providers=())) == ()
+    assert buildspec.providers_of(buildspec.BuildSpec(name="kws", models=MODELS), plain) == ()
 
 
 @pytest.mark.parametrize("ndk", ["27.2.12479018", "27"])
@@ -178,6 +185,14 @@ def test_the_file_speaks_onnx_runtimes_own_words() -> None:
             }
         },
     }
+
+
+def test_the_file_names_execution_providers_where_there_are_some() -> None:
+    """As the C API calls them, which takes nothing else; the official library has none of them."""
+    settings = replace(chosen(SessionSpec()), providers=("XNNPACK",))
+    document = json.loads(session_json("1.21.0", {"vad": settings}))
+    assert document["models"]["vad"]["execution_providers"] == ["XNNPACK"]
+    assert as_the_official(settings).providers == ()
 
 
 @pytest.mark.parametrize(("inter_op_threads", "mode"), [(1, "ORT_SEQUENTIAL"), (2, "ORT_PARALLEL")])

@@ -75,7 +75,7 @@ def test_the_same_case_name_in_two_models_is_fine(load: Callable[[str], LoadedSp
 
 
 def test_choices_for_android_go_at_the_top_whatever_the_targets(load: Callable[[str], LoadedSpec]) -> None:
-    text = 'linkage = "static"\nandroid = { api = 30, providers = ["nnapi"] }' + MODEL
+    text = 'linkage = "static"\nandroid = { api = 30 }' + MODEL
     targets = '[[targets]]\nid = "linux-x64"\n[[targets]]\nid = "android-x86"\nlinkage = "shared"\nandroid.api = 28'
     loaded = load(text + targets)
     assert loaded.android.api == 30

@@ -452,11 +452,11 @@ def test_without_an_ndk_nothing_is_started(android: Workshop, monkeypatch: pytes
 
 
 def test_the_header_of_a_provider_is_shipped(android: Workshop) -> None:
-    header = android.sources / "onnxruntime/include/onnxruntime/core/providers/nnapi/nnapi_provider_factory.h"
+    header = android.sources / "onnxruntime/include/onnxruntime/core/providers/coreml/coreml_provider_factory.h"
     header.parent.mkdir(parents=True)
     header.touch()
     assert not (android.executor().run(android.job).headers / header.name).exists()
-    other = android.executor().run(android_job(AndroidSpec(providers=("nnapi",))))
+    other = android.executor().run(replace(android.job, providers=("coreml",)))
     assert (other.headers / header.name).is_file()
 
 

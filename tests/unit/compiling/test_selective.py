@@ -122,13 +122,14 @@ def test_other_flags_are_another_variant(changes: dict[str, object], stem: str) 
 def test_execution_providers_have_an_index_of_their_own() -> None:
     """What they add is in no index of a build without them; neither level nor NDK makes another."""
     models = (replace(MODELS[0], style="runtime"),)
-    plain, newer, other = (
-        variant_of(sample_plan("android-x86_64", android=options, models=models).targets[0].job)
-        for options in (AndroidSpec(), AndroidSpec(api=30, ndk="28.0.13004108"), AndroidSpec(providers=("nnapi",)))
-    )
+    jobs = [
+        sample_plan("android-x86_64", android=options, models=models).targets[0].job
+        for options in (AndroidSpec(), AndroidSpec(api=30, ndk="28.0.13004108"))
+    ]
+    plain, newer, other = map(variant_of, (*jobs, replace(jobs[0], providers=("xnnpack",))))
     assert plain == newer
     assert plain.stem == "onnxruntime-1.21.0-android-x86_64-ndk"
-    assert other.stem == "onnxruntime-1.21.0-android-x86_64-ndk-nnapi"
+    assert other.stem == "onnxruntime-1.21.0-android-x86_64-ndk-xnnpack"
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import refusing
 from fake_kernels import AFTER, BEFORE, CONTRIB, CPU, TYPED, allowed, make_kernels, write_overrides
-from ortrim.buildspec.buildspec import AndroidSpec, AppleSpec
+from ortrim.buildspec.buildspec import AndroidSpec
 from ortrim.buildspec.targets import TARGETS
 from ortrim.compiling import upstream
 from ortrim.compiling.dead_kernels import KINDS
@@ -24,7 +24,7 @@ from ortrim.compiling.upstream_arguments import versioned_options
 from ortrim.compiling.workspace import JobPaths
 from ortrim.errors import BuildError
 from ortrim.planning.planner import with_arguments
-from sample_plans import MODELS, SAMPLE_APPLE, SOURCES, sample_plan
+from sample_plans import MODELS, SOURCES, sample_plan
 from workshop import GOOD, Workshop
 
 SCRATCH = """
@@ -412,14 +412,13 @@ def known(kind: str, version: str) -> set[str]:
 def jobs() -> Iterator[BuildJob]:
     sources = (*SOURCES, *(replace(SOURCES[0], name=name) for name in SOURCES_OF_PROVIDERS))
     runtime = (replace(MODELS[0], style="runtime"),)
-    android = AndroidSpec(stl="c++_shared", providers=("nnapi", "xnnpack"))
-    apple = AppleSpec(**(vars(SAMPLE_APPLE) | {"providers": ("coreml",)}))
+    android = AndroidSpec(stl="c++_shared")
     plans = (
         *map(sample_plan, TARGETS),
         sample_plan(exceptions=True, profile="upstream"),
         sample_plan(unused_types=KINDS),
-        sample_plan("android-arm64-v8a", android=android, models=runtime, sources=sources),
-        sample_plan("ios-arm64", apple=apple, models=runtime, sources=sources),
+        sample_plan("android-arm64-v8a", android=android, providers=("xnnpack",), models=runtime, sources=sources),
+        sample_plan("ios-arm64", providers=("coreml", "xnnpack"), models=runtime, sources=sources),
     )
     yield from (plan.targets[0].job for plan in plans)
 

@@ -65,6 +65,9 @@ def test_package_urls_lead_to_tags() -> None:
         "https://github.com/google/re2/tree/2024-07-02",
         "https://github.com/dcleblanc/safeint/tree/3.0.28a",
         "https://github.com/boostorg/mp11/tree/boost-1.85.0",
+        "https://github.com/maratyszcza/fxdiv/tree/b408327",
+        "https://github.com/google/pthreadpool/tree/560c60d",
+        "https://github.com/google/xnnpack/tree/4ea82e5",
     ]
 
 

@@ -21,7 +21,8 @@ def test_supported_version_has_all_that_a_build_needs() -> None:
     assert pins.converter_requirements is not None
     assert "onnxruntime==1.21.0 " in pins.converter_requirements
     assert pins.debian is not None
-    assert tuple(pin.name for pin in pins.debian.components) == runtime.COMPONENTS
+    for_xnnpack = ("fxdiv", "pthreadpool", "xnnpack")
+    assert tuple(pin.name for pin in pins.debian.components) == (*runtime.COMPONENTS, *for_xnnpack)
     assert pins.debian.suite == "trixie"
     assert pins.commit is not None
 

@@ -252,9 +252,8 @@ def test_the_java_api_is_left_to_the_machine_that_packages() -> None:
     [
         AndroidSpec(api=30),
         AndroidSpec(stl="c++_shared"),
-        AndroidSpec(providers=("nnapi",)),
     ],
-    ids=["api", "stl", "providers"],
+    ids=["api", "stl"],
 )
 def test_what_is_chosen_for_android_changes_the_job(options: AndroidSpec) -> None:
     """Each choice is another library; for Linux none of them means anything."""

@@ -97,8 +97,8 @@ def test_damaged_reports_are_diagnostics(tmp_path: Path, content: bytes) -> None
 @pytest.mark.parametrize(
     ("old", "new", "place"),
     [
-        ('"ortrim-report/10"', '"ortrim-report"', "schema"),
-        ('"ortrim-report/10"', "2", "schema"),
+        ('"ortrim-report/11"', '"ortrim-report"', "schema"),
+        ('"ortrim-report/11"', "2", "schema"),
         ('"unit": "bytes"', '"unit": "furlongs"', "comparisons.0.unit"),
         ('"verdict": "pass"', '"verdict": "fine"', "comparisons.0.verdict"),
         ('"cores": 2', '"cores": "two"', "devices.0.host.cores"),
@@ -131,13 +131,13 @@ def test_a_report_of_another_version_is_not_called_damaged(tmp_path: Path, versi
     path.write_text(text)
     error = refused(Diagnostic, read_report, path)
     assert (error.code, error.exit_code) == (OUTDATED, ExitCode.VERIFY)
-    assert error.why == f"its format is ortrim-report/{version}; this version reads ortrim-report/10"
+    assert error.why == f"its format is ortrim-report/{version}; this version reads ortrim-report/11"
     assert error.hint == "run: invoke verify"
     assert path.read_text() == text
 
 
 @pytest.mark.parametrize(
-    "schema", ["ortrim-report/", "ortrim-report/99999", "ortrim-report/10\n", "report/1", "", [], 1]
+    "schema", ["ortrim-report/", "ortrim-report/99999", "ortrim-report/11\n", "report/1", "", [], 1]
 )
 def test_a_form_that_never_was_is_damage(tmp_path: Path, schema: object) -> None:
     path = tmp_path / "report.json"

@@ -72,7 +72,7 @@ def test_sources_for_which_there_is_no_room_are_not_begun(
 def test_tree_has_one_folder_for_each_component(fake: FakeSources) -> None:
     tree = fetch_sources(fake.runtime(), "debian")
     assert visible(tree.folder) == sorted(
-        [*fake.components, "utf8_range", "licences", "dependencies.cmake", "pins.json"]
+        [*fake.components, "utf8_range", "kleidiai", "licences", "dependencies.cmake", "pins.json"]
     )
     assert (tree.folder / "onnxruntime/tools/ci_build/build.py").read_text() == "# build\n"
     assert (tree.folder / "re2/include/x.h").read_text() == "re2"

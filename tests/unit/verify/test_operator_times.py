@@ -8,7 +8,7 @@ import pytest
 
 from ortrim.errors import ExitCode, VerifyError
 from ortrim.verify.operator_times import CUT_MICROSECONDS as CUT
-from ortrim.verify.operator_times import operator_times
+from ortrim.verify.operator_times import nodes_by_provider, operator_times
 from refusing import refused
 
 
@@ -38,6 +38,16 @@ def test_the_kernels_of_an_operator_are_summed_up(tmp_path: Path) -> None:
         event("model_run", 998, 50),
     )
     assert found == {"Conv": 30 + 2 * CUT, "Relu": CUT}
+
+
+def test_nodes_are_counted_by_who_ran_them(tmp_path: Path) -> None:
+    """Once each, whatever the inferences; the processor's own come last."""
+    arguments = {"op_name": "Conv", "provider": "XnnpackExecutionProvider"}
+    ours = [event("a_kernel_time", ts, 20, cat="Node", args=arguments) for ts in (0, 100)]
+    rest = (kernel("b", "Relu", 20, 5), kernel("c", "Relu", 30, 5), event("model_run", 0, 50))
+    (tmp_path / "trace.json").write_text(json.dumps([*rest, *ours]))
+    found = nodes_by_provider(tmp_path / "trace.json", "m")
+    assert list(found.items()) == [("XnnpackExecutionProvider", 1), ("CPUExecutionProvider", 2)]
 
 
 def test_a_body_counts_for_its_own_operators(tmp_path: Path) -> None:

@@ -300,7 +300,7 @@ def _libraries(part: AarPart) -> AarLibraries:
         target=job.target.identifier,
         build_ids=tuple((name, build_id_of(path) or "") for name, path in part.libraries),
         cpuinfo=manifests.has_cpuinfo(job),
-        providers=part.android.providers,
+        providers=job.providers,
         arguments=job.arguments,
         types_for_optimizers=job.types_for_optimizers,
     )

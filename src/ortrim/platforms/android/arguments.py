@@ -163,7 +163,6 @@ def require_zig(target: Target, chosen: AndroidSpec) -> None:
     shared = "libc++_shared.so is a part of the NDK, with which an app's other libraries share it"
     why = {
         "the C++ library as a library of its own": shared if chosen.stl == "c++_shared" else "",
-        "NNAPI": "its headers are part of the NDK" if "nnapi" in (chosen.providers or ()) else "",
     }
     for name, reason in why.items():
         if reason:

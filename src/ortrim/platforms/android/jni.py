@@ -35,8 +35,6 @@ INCLUDES: Final = (
     "${sources}/onnxruntime/orttraining/orttraining/training_api/include",
 )
 """The first is for what is made: the headers of javac, `CONFIG_HEADER`, and `jni.h` where the system has none."""
-PROVIDERS: Final = {"nnapi": ("-DUSE_NNAPI=1",)}
-"""What the C files know of execution providers beside the CPU's; they add XNNPACK by its name, as a string."""
 LINUX_FLAGS: Final = ("-Wl,-z,noexecstack", "-Wl,--build-id=sha1", "-s")
 
 
@@ -81,12 +79,10 @@ def _packed_relocations(api: int) -> tuple[str, ...]:
     return ("-Wl,--pack-dyn-relocs=android+relr", *tags)
 
 
-def jni_compiling(job: BuildJob) -> tuple[str, ...]:
-    """Return the compiler's arguments for the sources of the JNI library beside a job's own library."""
-    providers = job.android.providers if job.android else ()
+def jni_compiling() -> tuple[str, ...]:
+    """Return the compiler's arguments for the sources of the JNI library."""
     return (
         *("-std=c11", "-Os", "-fPIC", "-fvisibility=hidden", "-ffunction-sections", "-fdata-sections"),
-        *(flag for provider in providers for flag in PROVIDERS.get(provider, ())),
         *(f"-I{folder}" for folder in INCLUDES),
     )
 
@@ -231,7 +227,7 @@ def finished_jni(job: BuildJob, jdk: Jdk | None = None) -> Path:
     """
     assert job.android or jdk
     headers = () if job.android else tuple(header.read_bytes() for header in _own_headers(jdk))
-    words = (*jni_compiling(job), *jni_linking(job))
+    words = (*jni_compiling(), *jni_linking(job))
     parts = (digest(job), *words, *(hashlib.sha256(text).hexdigest() for text in headers))
     return cache_folder("jni") / hashlib.sha256("\0".join(parts).encode()).hexdigest()[:20]
 
@@ -260,7 +256,7 @@ def _compile(job: BuildJob, library: Path, paths: JobPaths, execution: Execution
 
     shutil.copyfile(library, paths.build / library.name)
     sources = sorted((paths.sources / JAVA / "native").glob("*.c"))
-    compiling, (linker, *linking) = paths.resolve_all(jni_compiling(job)), jni_linking(job)
+    compiling, (linker, *linking) = paths.resolve_all(jni_compiling()), jni_linking(job)
     for source in sources:  # zig's driver makes one object of a call
         run("cc", *compiling, "-c", str(source), "-o", f"{source.stem}.o")
     linked = "linked.so" if job.android else BINDING

@@ -47,7 +47,7 @@ LIBRARY_FOLDERS: Final = {
 }  # fmt: skip
 """The folders below `LIBRARIES`."""
 
-WITHOUT: Final = 'compile without it: android.toolchain = "zig", for which there is neither c++_shared nor NNAPI'
+WITHOUT: Final = 'compile without it: android.toolchain = "zig", for which there is no c++_shared'
 """Advice for a machine without an NDK; zig compiles for Android on every host."""
 VARIABLES: Final = ("ANDROID_NDK_HOME", "ANDROID_NDK_ROOT")
 SDK_VARIABLES: Final = ("ANDROID_HOME", "ANDROID_SDK_ROOT")

@@ -51,7 +51,7 @@ def is_compiled_by_zig(spec: BuildSpec, target: TargetSpec, asked: Compilation) 
     if chosen.toolchain is not None:
         return chosen.toolchain == "zig"
     elsewhere = asked.container is not None or asked.on_macs
-    of_the_ndk = chosen.ndk or chosen.stl == "c++_shared" or "nnapi" in (chosen.providers or ())
+    of_the_ndk = chosen.ndk or chosen.stl == "c++_shared"
     return not (elsewhere or of_the_ndk or asked.ndk or names_ndk())
 
 
@@ -92,20 +92,15 @@ class Android(Platform):
             hint = "use linkage = 'shared' for this target"
             yield Problem(code="stray-key", location=(*location, key), what=what, why=why, hint=hint)
 
-    def providers(self, spec: BuildSpec, target: TargetSpec) -> tuple[str, ...]:
-        return tuple(sorted(set(android_of(spec, target).providers or ())))
-
     def with_options(self, job: BuildJob, spec: BuildSpec, target: TargetSpec) -> BuildJob:
         chosen = android_of(spec, target)
         assert chosen.api is not None
         assert chosen.stl is not None
-        providers = self.providers(spec, target)
-        return replace(job, android=AndroidBuild(api=chosen.api, stl=chosen.stl, providers=providers))
+        return replace(job, android=AndroidBuild(api=chosen.api, stl=chosen.stl))
 
     def described(self, job: BuildJob) -> tuple[tuple[str, str], ...]:
         android = jni.android_build(job)
-        providers = ", ".join(("CPU", *android.providers))
-        return ((self.NAME, f"API level {android.api}, {android.stl}, providers: {providers}"),)
+        return ((self.NAME, f"API level {android.api}, {android.stl}"),)
 
     def toolchain(
         self, spec: BuildSpec, target: TargetSpec, asked: Compilation, host: Callable[[], Target | None]
@@ -138,12 +133,7 @@ class Android(Platform):
             jni.chosen_jdk(wanted=android_of(spec, target).java)
 
     def warnings(self, spec: BuildSpec, targets: Sequence[TargetSpec], asked: Compilation) -> tuple[str, ...]:
-        """Return warnings of targets with NNAPI, of NDKs that are not the pinned one, and of a missing JDK."""
-        nnapi = (
-            f"{target.id}: Android 15 deprecates nnapi; xnnpack, on the processor's cores, is what stays"
-            for target in targets
-            if "nnapi" in self.providers(spec, target)
-        )
+        """Return warnings of NDKs that are not the pinned one, and of a missing JDK."""
         ndks = (text for target in targets if (text := self._other_ndk(spec, target, asked)))
         without_java = (
             "there is no JDK, so the AAR has no Java API, which Java and Kotlin need; C and C++ do without. To have it,"
@@ -151,7 +141,7 @@ class Android(Platform):
         )
         left_open = any(android_of(spec, target).java is None for target in targets)
         is_missed = left_open and not asked.on_macs and not jni.jdk_is_here()  # GitHub's machines have a JDK
-        return (*nnapi, *ndks, *((without_java,) if is_missed else ()))
+        return (*ndks, *((without_java,) if is_missed else ()))
 
     def _other_ndk(self, spec: BuildSpec, target: TargetSpec, asked: Compilation) -> str:
         if is_compiled_by_zig(spec, target, asked) or android_of(spec, target).ndk is not None:

@@ -61,7 +61,7 @@ def runner_arguments(job: BuildJob) -> tuple[str, ...]:
 
 def frameworks(job: BuildJob) -> tuple[str, ...]:
     """Return the system's frameworks that a job's library needs."""
-    return ("Foundation", *(("CoreML",) if "coreml" in apple_build(job).providers else ()))
+    return ("Foundation", *(("CoreML",) if "coreml" in job.providers else ()))
 
 
 def finishing(job: BuildJob) -> tuple[tuple[str, ...], ...]:

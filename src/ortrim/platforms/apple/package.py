@@ -227,7 +227,7 @@ def _target(part: framework.ApplePart, library: framework.FrameworkLibrary) -> f
         uuid=image.uuid,
         cross_built=job.toolchain.kind != APPLE_TOOLCHAIN,
         cpuinfo=manifests.has_cpuinfo(job),
-        providers=part.apple.providers,
+        providers=job.providers,
         arguments=job.arguments,
     )
 

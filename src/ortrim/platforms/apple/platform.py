@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal
 from ortrim.base.tools import install_command
 from ortrim.binaries.apple import EXPORTS, is_simulated, slice_of
 from ortrim.binaries.macho.layout import require_lief
-from ortrim.buildspec.buildspec import FRAMEWORK_LINKAGE, AppleSpec, BuildSpec, ExtraPackage, TargetSpec
+from ortrim.buildspec.buildspec import FRAMEWORK_LINKAGE, AppleSpec, BuildSpec, ExtraPackage, TargetSpec, providers_of
 from ortrim.buildspec.problems import Location, Problem
 from ortrim.buildspec.rules import DEFAULT_GLIBC, stray_keys
 from ortrim.buildspec.targets import (
@@ -123,13 +123,10 @@ class Apple(Platform):
             return replace(target, apple=replace(chosen, ios_deployment_target=minimum))
         return replace(target, apple=replace(chosen, macos_deployment_target=minimum))
 
-    def providers(self, spec: BuildSpec, target: TargetSpec) -> tuple[str, ...]:
-        return tuple(sorted(set(apple_of(spec, target).providers or ())))
-
     def with_options(self, job: BuildJob, spec: BuildSpec, target: TargetSpec) -> BuildJob:
         minimum = deployment_target_of(spec, target)
         assert minimum is not None
-        return replace(job, apple=AppleBuild(deployment_target=minimum, providers=self.providers(spec, target)))
+        return replace(job, apple=AppleBuild(deployment_target=minimum))
 
     def toolchain(
         self, spec: BuildSpec, target: TargetSpec, asked: Compilation, host: Callable[[], Target | None]
@@ -291,7 +288,8 @@ class Apple(Platform):
 
     def _why_xcode(self, spec: BuildSpec, target: TargetSpec) -> str:
         """Return why zig cannot compile a target, empty if it can."""
-        return "CoreML is a framework of Apple's, which comes only with Xcode" if self.providers(spec, target) else ""
+        wanted = "coreml" in providers_of(spec, target)
+        return "CoreML is a framework of Apple's, which comes only with Xcode" if wanted else ""
 
     def _xcodes_version(self, spec: BuildSpec, target: TargetSpec, asked: Compilation) -> str:
         named = apple_of(spec, target).xcode

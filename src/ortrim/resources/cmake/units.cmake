@@ -11,11 +11,15 @@
 #   ORTRIM_HOT_SOURCES  how the paths of hot sources begin, below upstream's own folder
 #   ORTRIM_LEFT_OUT     what of ortrim's own does not fit this version; see compiling/mechanisms.py
 #   ORTRIM_LAID_OUT     ortrim's own sources that serve models in NCHWc layout
+#   ORTRIM_OPERATORS    the names of the models' operators, whatever their domain
 
 set(ORTRIM_SOURCE_FILE [[\.(c|cc|cpp|cxx|m|mm|S|s|asm)$]])
 
 # What link-time optimization leaves alone, because what of it is of use is told by its objects; see compiling/relink.py.
 set(ORTRIM_COMPILED_TARGETS onnxruntime_mlas onnx_proto libprotobuf-lite libprotobuf)
+
+# Libraries of kernels, and what calls XNNPACK's and arranges weights for them.
+set(ORTRIM_KERNEL_TARGETS "^(onnxruntime_mlas|microkernels-prod|operator-run|packing)$")
 
 # Kernels whose loops have conditions that never change, which -O2 leaves inside and so does not vectorize: they go with
 # -O3. All kernels at -O3 are larger, and no faster on the whole.
@@ -41,6 +45,9 @@ include("${CMAKE_CURRENT_LIST_DIR}/cxx_runtime.cmake")
 include("${CMAKE_CURRENT_LIST_DIR}/precompiled.cmake")
 if(ORTRIM_APPLE_CROSS)
   include("${CMAKE_CURRENT_LIST_DIR}/apple_cross.cmake")
+endif()
+if(onnxruntime_USE_XNNPACK)
+  include("${CMAKE_CURRENT_LIST_DIR}/xnnpack/xnnpack.cmake")
 endif()
 
 # Upstream gives ONNX's own sources options that hang on these two answers before it asks for them. They would come with
@@ -131,12 +138,12 @@ function(ortrim_cut)
   endforeach()
 endfunction()
 
-# Optimises each source as the profile wants it, MLAS as what is hot; an empty word leaves it to upstream.
+# Optimises each source as the profile wants it, kernels as what is hot; an empty word leaves it to upstream.
 function(ortrim_optimize_sources target)
   ortrim_paths_of(${target} paths)
   foreach(path IN LISTS paths)
     set(kind cold)
-    if(target STREQUAL onnxruntime_mlas OR (path MATCHES "/(${ORTRIM_HOT_SOURCES})" AND NOT path IN_LIST ORTRIM_COLD_KERNELS))
+    if(target MATCHES "${ORTRIM_KERNEL_TARGETS}" OR (path MATCHES "/(${ORTRIM_HOT_SOURCES})" AND NOT path IN_LIST ORTRIM_COLD_KERNELS))
       set(kind hot)
     endif()
     string(TOUPPER ${kind} name)
@@ -144,7 +151,7 @@ function(ortrim_optimize_sources target)
     if(path MATCHES "${ORTRIM_CONDITIONED_SOURCES}")
       list(TRANSFORM options REPLACE "^-O2$" "-O3")
     endif()
-    if(target STREQUAL onnxruntime_mlas) # whose loops were written with registers in mind
+    if(target MATCHES "${ORTRIM_KERNEL_TARGETS}") # whose loops were written with registers in mind
       list(REMOVE_ITEM options -fno-unroll-loops)
     endif()
     if(kind STREQUAL hot AND path MATCHES "${ORTRIM_SHORT_LOOPS}")
@@ -259,6 +266,9 @@ function(ortrim_widen name)
 endfunction()
 
 function(ortrim_apply)
+  if(onnxruntime_USE_XNNPACK)
+    ortrim_trim_xnnpack()
+  endif()
   ortrim_each_target("${CMAKE_SOURCE_DIR}" ortrim_select_sources)
   ortrim_cut()
   if(ORTRIM_APPLE_CROSS)

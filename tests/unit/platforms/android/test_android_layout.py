@@ -217,8 +217,7 @@ def test_the_maven_version_is_new_whenever_the_bytes_may_be(
 
 def test_the_manifest_says_how_each_abi_was_built(inputs: AarInputs, tmp_path: Path, jdk: Jdk) -> None:
     first, second = inputs.parts
-    own = replace(first.android, providers=("xnnpack",))
-    job = replace(first.inputs.job, android=own, arguments=("--use_xnnpack",))
+    job = replace(first.inputs.job, providers=("xnnpack",), arguments=("--use_xnnpack",))
     parts = (replace(first, inputs=replace(first.inputs, job=job)), second)
     package = make_android_package(replace(inputs, parts=parts), jdk, tmp_path / "out")
     manifest = json.loads((package.folder / "manifest.json").read_text())

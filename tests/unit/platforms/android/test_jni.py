@@ -2,7 +2,6 @@ from dataclasses import replace
 from typing import Literal
 
 from aar_samples import android_plan
-from ortrim.compiling.plan import AndroidBuild
 from ortrim.platforms.android.jni import jni_compiling, jni_linking
 from sample_plans import sample_plan
 
@@ -10,12 +9,11 @@ from sample_plans import sample_plan
 def test_a_library_for_linux_is_linked_stripped_and_named() -> None:
     """Only JNI's own symbols are visible; paths are symbolic."""
     job = sample_plan("linux-x64").targets[0].job
-    arguments, linking = jni_compiling(job), jni_linking(job)
+    arguments, linking = jni_compiling(), jni_linking(job)
     assert linking[0] == "cc"
     assert {"-shared", "-s", "-Wl,--build-id=sha1", "-Wl,-soname,libonnxruntime4j_jni.so"} <= set(linking)
     assert {"-fPIC", "-fvisibility=hidden"} <= set(arguments)
     assert arguments[arguments.index("-I${build}/headers") + 1] == "-I${sources}/onnxruntime/include"
-    assert not any(argument.startswith("-DUSE_") for argument in arguments)
 
 
 def test_a_library_for_android_is_linked_as_the_runtime_is() -> None:
@@ -28,10 +26,3 @@ def test_a_library_for_android_is_linked_as_the_runtime_is() -> None:
         assert {"-Wl,-z,max-page-size=16384", "-Wl,--pack-dyn-relocs=android+relr", "-Wl,--no-rosegment"} <= set(words)
         assert "-s" not in words
         assert ("-DORTRIM_PAST_DRIVER" in words) == (kind == "zig")
-
-
-def test_providers_that_the_files_ask_for_are_defined() -> None:
-    """NNAPI is one; XNNPACK is added by its name and needs nothing."""
-    planned = android_plan(("arm64-v8a",)).targets[0].job
-    job = replace(planned, android=AndroidBuild(api=24, stl="c++_static", providers=("nnapi", "xnnpack")))
-    assert [argument for argument in jni_compiling(job) if argument.startswith("-D")] == ["-DUSE_NNAPI=1"]

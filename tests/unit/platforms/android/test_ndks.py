@@ -104,13 +104,12 @@ def test_an_ndk_that_is_installed_compiles(stages: Stages, monkeypatch: pytest.M
     assert target.job.toolchain.kind == "zig"
 
 
-@pytest.mark.parametrize("choice", ['stl = "c++_shared"', 'providers = ["nnapi"]'])
-def test_what_only_the_ndk_has_is_refused_to_zig(stages: Stages, choice: str) -> None:
+def test_what_only_the_ndk_has_is_refused_to_zig(stages: Stages) -> None:
     """Before any work; left to itself the choice of a compiler follows it."""
     with pytest.raises(PlanError) as caught:
-        plan(stages, f'style = "runtime"\n[android]\ntoolchain = "zig"\n{choice}\n')
+        plan(stages, '[android]\ntoolchain = "zig"\nstl = "c++_shared"\n')
     assert caught.value.code == "needs-ndk"
-    (target,) = plan(stages, f'style = "runtime"\n[android]\n{choice}\n').plan.targets
+    (target,) = plan(stages, '[android]\nstl = "c++_shared"\n').plan.targets
     assert target.job.toolchain.kind == "ndk"
 
 
@@ -208,18 +207,8 @@ def test_a_runtime_whose_ndk_nobody_looked_up_asks_for_one(stages: Stages, versi
     assert "android.ndk" in error.hint
 
 
-def test_nnapi_is_said_to_be_deprecated(stages: Stages) -> None:
-    """Aloud, for the targets that have it; the plan is made all the same."""
-    body = 'style = "runtime"\n[android]\nproviders = ["nnapi"]\n'
-    made = plan(stages, body)
-    assert "--use_nnapi" in made.plan.targets[0].job.arguments
-    assert stages.stdout.getvalue().count("android-arm64-v8a: Android 15 deprecates nnapi") == 1
-    plan(stages)
-    assert stages.stdout.getvalue().count("nnapi;") == 1
-
-
 def test_xnnpack_without_its_sources_is_refused_in_the_plan(stages: Stages) -> None:
     """The sources are known when they have been looked up."""
     with pytest.raises(PlanError) as caught:
-        plan(stages, 'style = "runtime"\n[android]\nproviders = ["xnnpack"]\n')
+        plan(stages, 'style = "runtime"\n[[targets]]\nid = "android-arm64-v8a"\nproviders = ["xnnpack"]\n')
     assert caught.value.code == "provider-sources-missing"

@@ -233,7 +233,9 @@ def test_a_package_for_phones_alone(tmp_path: Path) -> None:
 
 def test_core_ml_is_linked_weakly(tmp_path: Path) -> None:
     """A system without it starts the app all the same."""
-    inputs = change_apple(apple_inputs(tmp_path / "in", ("ios-arm64",)), 0, providers=("coreml",))
+    whole = apple_inputs(tmp_path / "in", ("ios-arm64",))
+    job = replace(whole.first.job, providers=("coreml",))
+    inputs = change_part(whole, 0, inputs=replace(whole.first, job=job))
     package = make_apple_package(inputs, tmp_path / "out")
     with zipfile.ZipFile(package.xcframework) as archive:
         spec = json.loads(archive.read("onnxruntime-c.podspec.json"))

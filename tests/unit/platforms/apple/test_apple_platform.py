@@ -8,7 +8,7 @@ import pytest
 
 from ortrim.buildspec.buildspec import AppleSpec, TargetSpec
 from ortrim.buildspec.targets import APPLE, TARGETS
-from ortrim.compiling.plan import AppleBuild, AssemblyJob, BuildJob
+from ortrim.compiling.plan import AssemblyJob, BuildJob
 from ortrim.errors import ExitCode, PlanError
 from ortrim.platforms.apple import arguments as apple_platform
 from sample_plans import MODELS, SAMPLE_APPLE, SOURCES, sample_plan
@@ -122,7 +122,7 @@ def test_a_runner_needs_the_systems_own_library_alone() -> None:
 
 def test_coreml_is_linked_where_it_is_inside() -> None:
     """And nowhere else."""
-    planned = replace(job("ios-arm64"), apple=AppleBuild(deployment_target="15.1", providers=("coreml",)))
+    planned = replace(job("ios-arm64"), providers=("coreml",))
     assert apple_platform.frameworks(planned) == ("Foundation", "CoreML")
     assert apple_platform.frameworks(job("ios-arm64")) == ("Foundation",)
 

@@ -20,8 +20,11 @@ from xcode_layout import lay_out_xcode
 
 PINS = runtime_pins("1.21.0").apple
 OURS = [name for name, target in TARGETS.items() if target.system in APPLE]
-COREML = 'style = "runtime"\n[apple]\nproviders = ["coreml"]\n'
-"""What only Xcode brings."""
+
+
+def with_coreml(target: str) -> str:
+    """Return the rest of a buildspec whose target has what only Xcode brings."""
+    return f'style = "runtime"\n[[targets]]\nid = "{target}"\nproviders = ["coreml"]\n'
 
 
 def jobs(stages: Stages, target: str, body: str = "", **changes: Any) -> dict[str, Any]:
@@ -119,7 +122,7 @@ def test_what_only_xcode_compiles_is_refused_at_once_elsewhere(
     stages: Stages, target: str, changes: dict[str, Any]
 ) -> None:
     """Before models are converted, with both ways out."""
-    error = refused(stages, target, COREML, **changes)
+    error = refused(stages, target, with_coreml(target), **changes)
     assert isinstance(error, ToolError)
     assert (error.code, error.where, error.exit_code) == ("needs-mac", target, ExitCode.TOOL)
     assert "--executor github" in error.hint
@@ -172,7 +175,7 @@ def test_static_frameworks_are_cross_built(stages: Stages, target: str) -> None:
 def test_what_cannot_be_cross_built_needs_a_mac(stages: Stages, target: str) -> None:
     """It is said why, before any work."""
     request = stages.request(target=target)
-    request.spec.write_text('apple = { providers = ["coreml"] }\n' + request.spec.read_text())
+    request.spec.write_text('providers = ["coreml"]\n' + request.spec.read_text())
     with pytest.raises(ToolError) as caught:
         planned_for(request, stages.console, to_run=True)
     assert caught.value.code == "needs-mac"

@@ -39,6 +39,7 @@ PLACES = {
     "AllocatorFree": 76, "GetAllocatorWithDefaultOptions": 78, "GetValue": 80, "GetValueCount": 81, "ReleaseStatus": 93,
     "ReleaseSession": 95, "ReleaseValue": 96, "ReleaseTypeInfo": 98, "ReleaseTensorTypeAndShapeInfo": 99,
     "ReleaseSessionOptions": 100, "AddSessionConfigEntry": 130,
+    "SessionOptionsAppendExecutionProvider": 216,
 }  # fmt: skip
 TYPES = {
     1: ("float", "float32"), 2: ("uint8", "uint8"), 3: ("int8", "int8"), 4: ("uint16", "uint16"),
@@ -259,6 +260,8 @@ def _options(api: "_Api", chosen: Mapping[str, Any], severity: int) -> ctypes.c_
         api("DisableCpuMemArena", options)
     if not chosen["enable_mem_pattern"]:
         api("DisableMemPattern", options)
+    for name in chosen.get("execution_providers", ()):
+        api("SessionOptionsAppendExecutionProvider", options, name.encode(), None, None, ctypes.c_size_t(0))
     for key, value in chosen["session_configuration"].items():
         api("AddSessionConfigEntry", options, key.encode(), value.encode())
     return options

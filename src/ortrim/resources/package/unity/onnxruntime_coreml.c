@@ -17,5 +17,5 @@ enum { NOT_IMPLEMENTED = 9 };
 void* OrtSessionOptionsAppendExecutionProvider_CoreML(void* options, uint32_t flags) {
   (void)options;
   (void)flags;
-  return OrtGetApiBase()->GetApi(1)->CreateStatus(NOT_IMPLEMENTED, "CoreML: not in this library (apple.providers)");
+  return OrtGetApiBase()->GetApi(1)->CreateStatus(NOT_IMPLEMENTED, "CoreML: not in this library (providers)");
 }

@@ -1,0 +1,106 @@
+"""The execution provider XNNPACK: compiled, in parity, and really running the nodes that it can."""
+
+import json
+import sys
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+from ortrim.base.command import run
+
+pytestmark = [pytest.mark.build, pytest.mark.network]
+
+ROOT: Final = Path(__file__).parents[2]
+BUILD_SECONDS: Final = 1800.0
+SPEC: Final = """\
+name = "every-operator"
+providers = ["xnnpack"]
+
+[[models]]
+name = "every-operator"
+path = "model.onnx"
+style = "runtime"
+
+[[targets]]
+id = "linux-x64"
+glibc = "2.28"
+
+[[targets]]
+id = "linux-arm64"
+glibc = "2.28"
+"""
+TAKEN: Final = 10
+"""The nodes of the model that XNNPACK has kernels of: all but Relu, Clip and Flatten."""
+
+
+def model(path: Path) -> None:
+    """Write a model with each operator of floats that XNNPACK has kernels of, and others."""
+    random = np.random.default_rng(0)
+
+    def weights(name: str, *shape: int) -> TensorProto:
+        values = random.standard_normal(shape) / np.sqrt(np.prod(shape[1:]))
+        return numpy_helper.from_array(values.astype(np.float32), name)
+
+    nodes = [
+        helper.make_node("Conv", ["x", "w1", "b1"], ["a"], pads=[1, 1, 1, 1], strides=[2, 2]),
+        helper.make_node("Relu", ["a"], ["b"]),
+        helper.make_node("Conv", ["b", "w2"], ["c"], pads=[1, 1, 1, 1], group=16),
+        helper.make_node("Clip", ["c", "low", "high"], ["d"]),
+        helper.make_node("Conv", ["d", "w3"], ["e"]),
+        helper.make_node("MaxPool", ["e"], ["f"], kernel_shape=[2, 2], strides=[2, 2]),
+        helper.make_node("ConvTranspose", ["f", "w4"], ["g"], strides=[2, 2], kernel_shape=[2, 2]),
+        helper.make_node("Resize", ["g", "", "scales"], ["h"], mode="linear"),
+        helper.make_node("AveragePool", ["h"], ["i"], kernel_shape=[4, 4], strides=[4, 4]),
+        helper.make_node("Flatten", ["i"], ["j"]),
+        helper.make_node("Gemm", ["j", "w5", "b5"], ["k"], transB=1),
+        helper.make_node("MatMul", ["k", "w6"], ["l"]),
+        helper.make_node("Softmax", ["l"], ["y"], axis=-1),
+    ]
+    initializers = [
+        *(weights("w1", 16, 3, 3, 3), weights("b1", 16), weights("w2", 16, 1, 3, 3), weights("w3", 24, 16, 1, 1)),
+        *(weights("w4", 24, 8, 2, 2), weights("w5", 12, 8 * 8 * 8), weights("b5", 12), weights("w6", 12, 7)),
+        *(numpy_helper.from_array(np.array(value, np.float32), name) for name, value in (("low", 0.0), ("high", 6.0))),
+        numpy_helper.from_array(np.array([1, 1, 2, 2], np.float32), "scales"),
+    ]
+    graph = helper.make_graph(
+        nodes,
+        "every-operator",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 3, 32, 32])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, [1, 7])],
+        initializers,
+    )
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), path)
+
+
+@pytest.mark.parametrize(
+    ("target", "device"),
+    [
+        ("linux-x64", "host"),
+        pytest.param(
+            "linux-arm64",
+            "qemu-user:cortex-a76",
+            marks=[pytest.mark.slow, pytest.mark.needs("qemu-aarch64-static")],  # as long again as x64
+        ),
+    ],
+)
+def test_xnnpack_runs_every_operator_that_it_has_kernels_of(target: str, device: str, tmp_path: Path) -> None:
+    """In parity with the full runtime's own kernels; the provider's part is counted in a profile of the library."""
+    model(tmp_path / "model.onnx")
+    (tmp_path / "spec.toml").write_text(SPEC)
+    words = ("build", "--spec", str(tmp_path / "spec.toml"), "--target", target, "--device", device, "--json")
+    done = run(
+        (sys.executable, "-m", "invoke", *words, "--output", str(tmp_path / "output")),
+        cwd=ROOT,
+        timeout_seconds=BUILD_SECONDS,
+    )
+    assert done.returncode == 0, done.stderr
+    report: dict[str, Any]
+    (report,) = json.loads(done.stdout)["reports"]
+    assert report["verdict"] == "pass"
+    (machine,) = report["devices"]
+    ((placed,),) = (machine["placements"],)
+    assert placed["nodes"]["XnnpackExecutionProvider"] == TAKEN

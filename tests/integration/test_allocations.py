@@ -1,10 +1,11 @@
-"""How often an inference of the demo asks the C library for memory: never, once one like it has run."""
+"""How often an inference asks the C library for memory: never, once one like it has run."""
 
 from dataclasses import replace
 from pathlib import Path
 from platform import machine
 from typing import Final
 
+import onnx
 import pytest
 from programs import compile_c
 from x64_instructions import requests_of
@@ -14,6 +15,7 @@ from ortrim.base.command import run
 from ortrim.base.files import shipped_folder
 from ortrim.devices.host import ENVIRONMENT
 from ortrim.parity.runner import Repetition, RunRequest, read_output, runner_words
+from small_decoders import small_decoder
 
 pytestmark = [
     pytest.mark.build,
@@ -42,11 +44,41 @@ int64_t instructions_now(void) { return calls; }
 """In place of the runner's count of instructions; the library's calls are bound to those of the program itself."""
 
 
-@pytest.fixture(scope="module")
-def demo(tmp_path_factory: pytest.TempPathFactory) -> tuple[RunRequest, RunRequest]:
-    """Build the demo, and a runner that says how many calls an inference took where others say instructions."""
-    folder = tmp_path_factory.mktemp("allocations")
-    build = built(DEMO, folder / "output")
+DECODER: Final = """
+name = "decoder"
+
+[[models]]
+name = "decoder"
+path = "decoder.onnx"
+
+[[models.cases]]
+name = "token"
+dimensions = { batch_size = 1, sequence_length = 1, past_sequence_length = 7, total_sequence_length = 8 }
+inputs = { input_ids = { high = 199 }, attention_mask = { value = 1 } }
+
+[[models.cases]]
+name = "prompt"
+dimensions = { batch_size = 1, sequence_length = 40, past_sequence_length = 0, total_sequence_length = 40 }
+inputs = { input_ids = { high = 199 }, attention_mask = { value = 1 } }
+
+[[targets]]
+id = "linux-x64"
+glibc = "2.28"
+"""
+"""Each token of a conversation is one inference, and products with weights of 4 bits reserve memory in each."""
+
+
+@pytest.fixture
+def decoder(tmp_path: Path) -> Path:
+    onnx.save(small_decoder(), tmp_path / "decoder.onnx")
+    spec = tmp_path / "decoder.toml"
+    spec.write_text(DECODER)
+    return spec
+
+
+def counted(spec: Path, folder: Path) -> tuple[RunRequest, RunRequest]:
+    """Build a model, and a runner that says how many calls an inference took where others say instructions."""
+    build = built(spec, folder / "output")
     (requests,) = requests_of(build)
     counted, measure = folder / "counted.c", folder / "measure.o"
     counted.write_text(COUNTED)
@@ -65,10 +97,18 @@ def calls(request: RunRequest) -> list[int]:
     return [number for case in output.cases for number in case.instructions or (-1,)]
 
 
-def test_an_inference_like_one_before_it_allocates_nothing(demo: tuple[RunRequest, RunRequest]) -> None:
+def test_an_inference_like_one_before_it_allocates_nothing(tmp_path: Path) -> None:
     """In whatever case, one after the other in one session; what the application does between them is not counted."""
-    ours, wheels = demo
-    counted = calls(ours)
-    assert len(counted) == 20 * len(ours.cases)
-    assert set(counted) == {0}
+    assert_nothing_allocated(DEMO, tmp_path)
+
+
+def test_the_next_token_of_a_language_model_allocates_nothing(decoder: Path, tmp_path: Path) -> None:
+    assert_nothing_allocated(decoder, tmp_path)
+
+
+def assert_nothing_allocated(spec: Path, folder: Path) -> None:
+    ours, wheels = counted(spec, folder)
+    numbers = calls(ours)
+    assert len(numbers) == 20 * len(ours.cases)
+    assert set(numbers) == {0}
     assert min(calls(wheels)) > 100, "the count sees what the official library asks for"

@@ -20,12 +20,13 @@ pytestmark = [pytest.mark.build, pytest.mark.network, pytest.mark.needs("qemu-aa
 HERE: Final = Path(__file__).parent / "data" / "one_row"
 CORE: Final = "onnxruntime/onnxruntime"
 X64: Final = "x86_64-linux-musl"
+ARM64: Final = "aarch64-linux-musl"
 FLAGS: Final = (
     *("-O2", "-std=c++17", "-fno-exceptions", "-ffunction-sections", "-Wl,--gc-sections"),
     "-DBUILD_MLAS_NO_ONNXRUNTIME",
 )
-RUNS: Final = {X64: (), "aarch64-linux-musl": (EMULATIONS["arm64"].user.name,)}
-ASSEMBLED: Final = {X64: (), "aarch64-linux-musl": ("SgemmKernelNeon.S", "SgemvKernelNeon.S")}
+RUNS: Final = {X64: (), ARM64: (EMULATIONS["arm64"].user.name,)}
+ASSEMBLED: Final = {X64: (), ARM64: ("SgemmKernelNeon.S", "SgemvKernelNeon.S")}
 COMPARED: Final = 300
 
 
@@ -82,7 +83,20 @@ def test_a_processor_without_avx2_keeps_mlas_kernels(tmp_path: Path) -> None:
     ],
 )
 def test_a_wrong_one_is_seen(tmp_path: Path, header: str, right: str, wrong: str) -> None:
+    assert compared_wrong(X64, tmp_path, header, right, wrong) != 0
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong"),
+    [("p * kPanel * depth", "0"), ("factors.val[k / 4]", "factors.val[0]"), ("add(*row++", "add(*row")],
+)
+def test_a_wrong_product_is_seen_on_arm(tmp_path: Path, right: str, wrong: str) -> None:
+    assert compared_wrong(ARM64, tmp_path, ONE_ROW, right, wrong) != 0
+
+
+def compared_wrong(target: str, folder: Path, header: str, right: str, wrong: str) -> int:
+    """Return the comparison's exit code with a header that was changed for the worse."""
     text = (shipped_folder("cmake") / header).read_text()
     assert right in text
-    (tmp_path / header).write_text(text.replace(right, wrong))
-    assert compared(X64, tmp_path, tmp_path)[0] != 0
+    (folder / header).write_text(text.replace(right, wrong))
+    return compared(target, folder, folder)[0]

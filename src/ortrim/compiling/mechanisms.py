@@ -210,6 +210,8 @@ ONE_ROW_GRU: Final = "one_row_gru.h"
 PRODUCT: Final = {
     f"{CORE}/core/mlas/lib/sgemm.cpp": (
         "RowsHandled = GetMlasPlatform().GemmFloatKernel(A, B, C, CountK, CountM, CountN, lda, ldc, alpha, ZeroMode);",
+        "RowsHandled = MlasSgemmKernelZero(A, B, C, CountK, CountM, CountN, lda, ldc, alpha);",
+        "RowsHandled = MlasSgemmKernelAdd(A, B, C, CountK, CountM, CountN, lda, ldc, alpha);",
         "const float* pb = (const float*)PackedB + AlignedN * k + CountK * SliceStartN;",
     ),
     f"{CORE}/core/mlas/lib/mlasi.h": ("MLAS_SGEMM_PACKED_STRIDEK", "MLAS_SGEMM_THREAD_COMPLEXITY"),
@@ -256,6 +258,7 @@ ROOM_ARENA: Final = "room_arena.h"
 ARENA: Final = {
     f"{CORE}/core/framework/bfc_arena.h": (
         "class BFCArena : public ", "void* Alloc(size_t size) override;", "void Free(void* p) override;",
+        "void* Reserve(size_t size) override;",
     ),
     f"{CORE}/core/framework/allocator_utils.cc": ("std::make_unique<BFCArena>(std::move(device_allocator),",),
 }  # fmt: skip
@@ -276,7 +279,7 @@ COSTS: Final = {
     REFUSE_SPARSE: "graph.cc reads a model's weights in another way; sparse tensors stay in the library",
     LARGEST_BYTE: "QLinearSoftmax's source is not found; it may take an eighth longer",
     DIRECT: "conv.cc calls MLAS in another way; convolutions of few positions are slower",
-    ONE_ROW: "MLAS calls its kernels in another way; on x86-64 products of one row take three times the instructions",
+    ONE_ROW: "MLAS calls its kernels in another way; products of one row take up to three times the instructions",
     ONE_ROW_LSTM: "LSTM's source is of another form; an LSTM over one sequence is slower",
     ONE_ROW_GRU: "GRU's source is of another form; a GRU over one sequence is slower",
     WINOGRAD: "a convolution in NCHWc layout is of another form; on ARM64 those of three or five places take twice the "

@@ -12,6 +12,9 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstring>
+#if defined(__aarch64__)
+#include <arm_neon.h>
+#endif
 
 #include "core/platform/threadpool.h"
 #include "widest_vector.h"
@@ -40,6 +43,11 @@ struct Sums {
   static constexpr int kCount = (kFilters * kWindows + 3) / 4 * 4;
   V of[kCount];
 
+  // Of filters and windows those that are fewer stay in registers.
+  static constexpr bool kHeld = kFilters < kWindows;
+  static constexpr int kOuter = kHeld ? kWindows : kFilters, kInner = kHeld ? kFilters : kWindows;
+  [[gnu::always_inline]] V& Sum(int o, int i) { return of[kHeld ? i * kWindows + o : o * kWindows + i]; }
+
   template <bool kMasked>
   [[gnu::always_inline]] static V Load(const float* from, const M& used) {
     V vector;
@@ -47,22 +55,65 @@ struct Sums {
     return kMasked ? (V)((M)vector & used) : vector;
   }
 
-  // Adds the products of one vector of each row; `used` are the elements that count. Of filters and windows those that
-  // are fewer stay in registers.
+  // Adds the products of one vector of each row; `used` are the elements that count.
   template <bool kMasked>
   [[gnu::always_inline]] void Add(const Rows& rows, const float* filter, const float* window, const M& used) {
-    constexpr bool kHeld = kFilters < kWindows;
-    constexpr int kOuter = kHeld ? kWindows : kFilters, kInner = kHeld ? kFilters : kWindows;
     const float *outer = kHeld ? window : filter, *inner = kHeld ? filter : window;
     const size_t outer_step = kHeld ? rows.apart : rows.length, inner_step = kHeld ? rows.length : rows.apart;
     V held[kInner];
     ORTRIM_UNROLLED (int i = 0; i < kInner; i++) held[i] = Load<kMasked>(inner + i * inner_step, used);
     ORTRIM_UNROLLED (int o = 0; o < kOuter; o++) {
       const V factor = Load<kMasked>(outer + o * outer_step, used);
-      ORTRIM_UNROLLED (int i = 0; i < kInner; i++)
-        of[kHeld ? i * kWindows + o : o * kWindows + i] += factor * held[i];
+      ORTRIM_UNROLLED (int i = 0; i < kInner; i++) Sum(o, i) += factor * held[i];
     }
   }
+
+#if defined(__aarch64__)
+  static constexpr int kTogether = kInner > 2 ? 2 : 4;  // vectors of a row that one load brings
+
+  struct Several {
+    V each[kTogether];
+  };
+
+  // Clang lets a load move its pointer on only where it cannot reckon what that is, and loads all rows ahead, for which
+  // there are no registers, unless the load waits for the sums of a row.
+  [[gnu::always_inline]] Several LoadOn(const float*& from, int o) {
+    ORTRIM_UNROLLED (int i = 0; i < kInner; i++) asm("" : "+r"(from), "+w"(Sum(o, i)));
+    Several several;
+    if constexpr (kTogether == 4) {
+      const float32x4x4_t loaded = vld1q_f32_x4(from);
+      ORTRIM_UNROLLED (int i = 0; i < 4; i++) several.each[i] = loaded.val[i];
+    } else {
+      const float32x4x2_t loaded = vld1q_f32_x2(from);
+      ORTRIM_UNROLLED (int i = 0; i < 2; i++) several.each[i] = loaded.val[i];
+    }
+    from += kTogether * kWidth;
+    return several;
+  }
+
+  [[gnu::always_inline]] void AddSeveral(const float** outer, const float** inner) {
+    Several held[kInner];
+    ORTRIM_UNROLLED (int i = 0; i < kInner; i++) held[i] = LoadOn(inner[i], kOuter - 1);
+    ORTRIM_UNROLLED (int o = 0; o < kOuter; o++) {
+      const Several factors = LoadOn(outer[o], (o + kOuter - 2) % kOuter);
+      ORTRIM_UNROLLED (int v = 0; v < kTogether; v++)
+        ORTRIM_UNROLLED (int i = 0; i < kInner; i++) Sum(o, i) += factors.each[v] * held[i].each[v];
+    }
+  }
+
+  // Adds the products of all whole groups of vectors, and returns of how many elements.
+  template <int kSteps>
+  [[gnu::always_inline]] size_t AddGroups(const Rows& rows, const float* filter, const float* window) {
+    const float *outer[kOuter], *inner[kInner];
+    ORTRIM_UNROLLED (int o = 0; o < kOuter; o++) outer[o] = kHeld ? window + o * rows.apart : filter + o * rows.length;
+    ORTRIM_UNROLLED (int i = 0; i < kInner; i++) inner[i] = kHeld ? filter + i * rows.length : window + i * rows.apart;
+    size_t left = rows.length;
+#pragma clang loop unroll(disable)
+    for (; left >= kSteps * kWidth; left -= kSteps * kWidth)
+      ORTRIM_UNROLLED (int i = 0; i < kSteps; i += kTogether) AddSeveral(outer, inner);
+    return rows.length - left;
+  }
+#endif
 
   // Sixteen at a time, a row is added up in two halves: in one, the errors of the demo's sums after silence are as large
   // as those of MLAS's, and of the other sign.
@@ -71,6 +122,10 @@ struct Sums {
     constexpr int kHalves = kWidth / 8 > 1 ? 2 : 1, kSteps = 4, kGroup = kSteps * kWidth;
     V before[kCount];
     size_t k = 0, groups = rows.length / kGroup;
+#if defined(__aarch64__)
+    ORTRIM_UNROLLED (int i = 0; i < kCount; i++) of[i] = V{};
+    k = AddGroups<kSteps>(rows, filter, window);
+#else
 #pragma clang loop unroll(disable)
     for (int half = kHalves; half != 0; half--) {
       if (half != kHalves) std::memcpy(before, of, sizeof(of));
@@ -78,6 +133,7 @@ struct Sums {
       for (const size_t end = groups / half * kGroup; k != end; k += kGroup)
         ORTRIM_UNROLLED (int i = 0; i < kSteps; i++) Add<false>(rows, filter + k + i * kWidth, window + k + i * kWidth, all);
     }
+#endif
 #pragma clang loop unroll(disable)
     for (; k + kWidth <= rows.length; k += kWidth) Add<false>(rows, filter + k, window + k, all);
     if (k < rows.length) {
@@ -138,7 +194,7 @@ struct Sums {
 ORTRIM_VECTORS(Avx2, 8, [[gnu::target("avx2,fma")]], 8, 6, 4, 3)
 ORTRIM_VECTORS(Avx512, 16, [[gnu::target("avx512f,avx2,fma")]], 8, 6, 5, 4)
 #else
-ORTRIM_VECTORS(Neon, 4, , 8, 8, 5, 4)
+ORTRIM_VECTORS(Neon, 4, , 8, 8, 6, 5)
 #endif
 
 template <class Vectors, int kWindows>

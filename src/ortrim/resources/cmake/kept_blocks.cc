@@ -36,8 +36,6 @@ std::uintptr_t this_thread() {
 #endif
 }
 
-bool owns_room() { return owner.load(std::memory_order_relaxed) == this_thread(); }
-
 // 1 to 16 are blocks of as many steps, 17 those of half a page, 18 and on those of one page and on.
 std::size_t kind_of(std::size_t size) {
   if (size <= kSmall) return (size + kStep - 1) / kStep + (size == 0);
@@ -69,8 +67,10 @@ void put(Block *block) {
 
 namespace ortrim {
 
+bool has_room() noexcept { return owner.load(std::memory_order_relaxed) == this_thread(); }
+
 void *from_room(std::size_t size) noexcept {
-  if (!owns_room() || size > kLargest) return nullptr;
+  if (!has_room() || size > kLargest) return nullptr;
   const std::size_t kind = kind_of(size);
   Block *const block = waiting[kind];
   if (!block) return divide(kind);
@@ -81,7 +81,7 @@ void *from_room(std::size_t size) noexcept {
 bool to_room(void *memory) noexcept {
   if (reinterpret_cast<std::uintptr_t>(memory) - reinterpret_cast<std::uintptr_t>(room) >= kRoom) return false;
   Block *const block = static_cast<Block *>(memory);
-  if (owns_room()) {
+  if (has_room()) {
     put(block);
     return true;
   }

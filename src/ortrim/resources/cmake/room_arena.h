@@ -1,6 +1,7 @@
 // Has small tensors stay in the room of kept_blocks.h from one inference to the next: upstream's arena joins each chunk
-// with its neighbours and sorts it into a tree, only to divide what it joined a moment later. Included ahead of the source
-// that makes an arena.
+// with its neighbours and sorts it into a tree, only to divide what it joined a moment later. What is reserved for good
+// comes from outside of the arena; kernels that reserve memory in an inference (MatMulNBits) are given the arena's. Included
+// ahead of the source that makes an arena.
 #pragma once
 
 #include "core/framework/bfc_arena.h"
@@ -19,6 +20,8 @@ class RoomArena : public BFCArena {
     }
     return BFCArena::Alloc(size);
   }
+
+  void* Reserve(size_t size) override { return ortrim::has_room() ? Alloc(size) : BFCArena::Reserve(size); }
 
   void Free(void* memory) override {
     if (!ortrim::to_room(memory)) BFCArena::Free(memory);

@@ -36,7 +36,12 @@ std::vector<float> Values(size_t count, float most = 1) {
   return values;
 }
 
-#if defined(MLAS_TARGET_AMD64)
+#if defined(MLAS_TARGET_ARM64)
+size_t OneRow(const float* a, const float* b, float* c, size_t depth, size_t rows, size_t columns, size_t lda, size_t ldc,
+              float alpha, bool zero) {
+  return (zero ? MlasSgemmKernelZero : MlasSgemmKernelAdd)(a, b, c, depth, rows, columns, lda, ldc, alpha);
+}
+#else
 // In the order of MLAS's kernel for AVX2, on one row; each column's products are added up one after another.
 size_t MLASCALL OneRow(const float* a, const float* b, float* c, size_t depth, size_t, size_t columns, size_t, size_t,
                        float alpha, bool zero) {
@@ -85,7 +90,6 @@ bool SameProduct(int number) {
   if (beta == 0) output.assign(rows * columns, std::numeric_limits<float>::quiet_NaN());
   MlasGemm(CblasNoTrans, rows, columns, depth, alpha, row.data(), depth, weights.packed.data(), beta, output.data(),
            columns, nullptr);
-#if defined(MLAS_TARGET_AMD64)
   auto other = beta == 0 ? output : before;
   for (size_t i = 0; i < rows; i++)
     for (size_t k = 0; k < depth; k += 256) {
@@ -100,7 +104,6 @@ bool SameProduct(int number) {
                 output[i], other[i]);
     return false;
   }
-#endif
   for (size_t i = 0; i < rows; i++)
     for (size_t j = 0; j < columns; j++) {
       const float value = output[i * columns + j];

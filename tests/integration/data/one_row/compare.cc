@@ -82,7 +82,7 @@ struct Weights {
 };
 
 bool SameProduct(int number) {
-  const size_t depth = Some(1, Some(1, 4) == 1 ? 600 : 80), columns = Some(1, Some(1, 4) == 1 ? 300 : 90), rows = Some(1, 3);
+  const size_t depth = Some(1, Some(1, 4) == 1 ? 600 : 80), columns = Some(1, Some(1, 4) == 1 ? 300 : 90), rows = Some(1, 9);
   const Weights weights(columns, depth, true);
   const float alpha = Some(0, 1) ? 1.0f : 0.75f, beta = Some(0, 2) * 0.5f;
   const auto row = Values(rows * depth), before = Values(rows * columns);

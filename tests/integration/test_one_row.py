@@ -36,7 +36,9 @@ def compared(target: str, headers: Path, folder: Path) -> tuple[int, str]:
     core = fetch_sources(runtime_pins(onnxruntime.__version__), "auto").folder / CORE
     mlas = core / "core" / "mlas"
     zig = packages_folder("tools", tool_requirements()) / "ziglang" / "zig"
-    includes = tuple(f"-I{each}" for each in (HERE, headers, shipped_folder("cmake"), core, mlas / "inc", mlas / "lib"))
+    public = core.parent / "include" / "onnxruntime"
+    folders = (HERE, headers, shipped_folder("cmake"), core, mlas / "inc", mlas / "lib", public)
+    includes = tuple(f"-I{each}" for each in folders)
     kernels = (mlas / "lib" / "aarch64" / name for name in ASSEMBLED[target])
     made, sources = folder / "compare", (HERE / "compare.cc", HERE / "products.cc", *kernels)
     done = run((zig, "c++", "-target", target, *FLAGS, *includes, "-o", made, *sources), timeout_seconds=600)

@@ -89,7 +89,7 @@ def variants() -> Iterator[BuildJob]:
     yield sample_plan(unused_types=KINDS).targets[0].job
     yield sample_plan("android-arm64-v8a", android=AndroidSpec(api=30, stl="c++_shared")).targets[0].job
     sources = (*SOURCES, *PROVIDERS)
-    for target in ("android-arm64-v8a", "linux-x64"):
+    for target in ("android-x86_64", "linux-x64"):
         yield sample_plan(target, providers=("xnnpack",), models=models, sources=sources).targets[0].job
     cross = zig_apple_toolchain(TARGETS["macos-x86_64"], "13.3", "0.17.0")
     yield sample_plan("macos-x86_64", toolchain=cross).targets[0].job

@@ -28,10 +28,6 @@ style = "runtime"
 [[targets]]
 id = "linux-x64"
 glibc = "2.28"
-
-[[targets]]
-id = "linux-arm64"
-glibc = "2.28"
 """
 TAKEN: Final = 10
 """The nodes of the model that XNNPACK has kernels of: all but Relu, Clip and Flatten."""
@@ -76,22 +72,11 @@ def model(path: Path) -> None:
     onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), path)
 
 
-@pytest.mark.parametrize(
-    ("target", "device"),
-    [
-        ("linux-x64", "host"),
-        pytest.param(
-            "linux-arm64",
-            "qemu-user:cortex-a76",
-            marks=[pytest.mark.slow, pytest.mark.needs("qemu-aarch64-static")],  # as long again as x64
-        ),
-    ],
-)
-def test_xnnpack_runs_every_operator_that_it_has_kernels_of(target: str, device: str, tmp_path: Path) -> None:
+def test_xnnpack_runs_every_operator_that_it_has_kernels_of(tmp_path: Path) -> None:
     """In parity with the full runtime's own kernels; the provider's part is counted in a profile of the library."""
     model(tmp_path / "model.onnx")
     (tmp_path / "spec.toml").write_text(SPEC)
-    words = ("build", "--spec", str(tmp_path / "spec.toml"), "--target", target, "--device", device, "--json")
+    words = ("build", "--spec", str(tmp_path / "spec.toml"), "--target", "linux-x64", "--json")
     done = run(
         (sys.executable, "-m", "invoke", *words, "--output", str(tmp_path / "output")),
         cwd=ROOT,

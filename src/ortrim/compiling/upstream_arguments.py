@@ -24,7 +24,8 @@ from ortrim.pins.runtime import OPTIONAL, SourcePin
 FLAGS: Final = {"coreml": "--use_coreml", "xnnpack": "--use_xnnpack"}
 
 XNNPACK_SOURCES: Final = frozenset({"fxdiv", "pthreadpool", "xnnpack"})
-XNNPACK_ARCHITECTURES: Final = (Architecture.X64, Architecture.X86, Architecture.ARM64)
+XNNPACK_ARCHITECTURES: Final = (Architecture.X64, Architecture.X86)
+"""zig knows no `-march=armv8.2-a+fp16+dotprod`, with which XNNPACK's kernels for 64-bit ARM are compiled."""
 COREML_SOURCES: Final = frozenset({"coremltools", "fp16", "psimd"})
 
 
@@ -66,7 +67,7 @@ def _require_possible(job: BuildJob, provider: str) -> None:
     target, where = job.target, job.target.identifier
     reasons = {
         "coreml": "CoreML is a framework of Apple's systems" if target.is_elf else "",
-        "xnnpack": "" if target.architecture in XNNPACK_ARCHITECTURES else "ortrim builds it for x86 and 64-bit ARM",
+        "xnnpack": "" if target.architecture in XNNPACK_ARCHITECTURES else "ortrim builds it for x86 alone",
     }
     if why := reasons[provider]:
         hint = f"leave it out: give the target {where} providers = []"

@@ -417,8 +417,8 @@ def jobs() -> Iterator[BuildJob]:
         *map(sample_plan, TARGETS),
         sample_plan(exceptions=True, profile="upstream"),
         sample_plan(unused_types=KINDS),
-        sample_plan("android-arm64-v8a", android=android, providers=("xnnpack",), models=runtime, sources=sources),
-        sample_plan("ios-arm64", providers=("coreml", "xnnpack"), models=runtime, sources=sources),
+        sample_plan("android-x86_64", android=android, providers=("xnnpack",), models=runtime, sources=sources),
+        sample_plan("ios-arm64", providers=("coreml",), models=runtime, sources=sources),
     )
     yield from (plan.targets[0].job for plan in plans)
 

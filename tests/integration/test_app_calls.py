@@ -10,7 +10,7 @@ import pytest
 from ortrim.analysis.api import SESSION, AppApi, api_of
 from ortrim.base.command import run
 from ortrim.base.console import Console
-from ortrim.compiling.mechanisms import INFERENCE
+from ortrim.compiling.mechanisms import FOR_PROVIDERS, INFERENCE
 from ortrim.pins.runtime import default_version, runtime_pins
 from ortrim.sources.sources import fetch_sources
 
@@ -76,12 +76,12 @@ def test_a_session_needs_no_binding(tmp_path: Path) -> None:
 
 
 def test_our_own_runner_is_found_whole() -> None:
-    """Each call of its sources, which are for inference but for `--trace`."""
+    """Each call of its sources, which are for inference but for `--trace` and `--provider`."""
     calls = {name for file in (ROOT / "runner").glob("*.c") for name in re.findall(r"api->(\w+)", file.read_text())}
     called = found(ROOT / "runner")
     assert len(calls) > 30
     assert calls - called.calls.keys() == set()
-    assert set(called.calls) - INFERENCE == {"EnableProfiling", "SessionEndProfiling"}
+    assert set(called.calls) - INFERENCE == FOR_PROVIDERS
 
 
 def test_bindings_are_for_inference(tmp_path: Path) -> None:

@@ -30,7 +30,8 @@ id = "linux-x64"
 glibc = "2.28"
 """
 TAKEN: Final = 10
-"""The nodes of the model that XNNPACK has kernels of: all but Relu, Clip and Flatten."""
+"""The nodes of the model that XNNPACK has kernels of: all but Relu, Clip, Flatten, a Gemm without C and the MaxPool of
+8-bit integers."""
 
 
 def model(path: Path) -> None:
@@ -54,19 +55,28 @@ def model(path: Path) -> None:
         helper.make_node("Flatten", ["i"], ["j"]),
         helper.make_node("Gemm", ["j", "w5", "b5"], ["k"], transB=1),
         helper.make_node("MatMul", ["k", "w6"], ["l"]),
-        helper.make_node("Softmax", ["l"], ["y"], axis=-1),
+        helper.make_node("Gemm", ["l", "w7"], ["m"]),
+        helper.make_node("Softmax", ["m"], ["y"], axis=-1),
+        helper.make_node("MaxPool", ["u"], ["v"], kernel_shape=[2, 2], strides=[2, 2]),
     ]
     initializers = [
         *(weights("w1", 16, 3, 3, 3), weights("b1", 16), weights("w2", 16, 1, 3, 3), weights("w3", 24, 16, 1, 1)),
         *(weights("w4", 24, 8, 2, 2), weights("w5", 12, 8 * 8 * 8), weights("b5", 12), weights("w6", 12, 7)),
+        weights("w7", 7, 7),
         *(numpy_helper.from_array(np.array(value, np.float32), name) for name, value in (("low", 0.0), ("high", 6.0))),
         numpy_helper.from_array(np.array([1, 1, 2, 2], np.float32), "scales"),
     ]
     graph = helper.make_graph(
         nodes,
         "every-operator",
-        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 3, 32, 32])],
-        [helper.make_tensor_value_info("y", TensorProto.FLOAT, [1, 7])],
+        [
+            helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 3, 32, 32]),
+            helper.make_tensor_value_info("u", TensorProto.UINT8, [1, 3, 8, 8]),
+        ],
+        [
+            helper.make_tensor_value_info("y", TensorProto.FLOAT, [1, 7]),
+            helper.make_tensor_value_info("v", TensorProto.UINT8, [1, 3, 4, 4]),
+        ],
         initializers,
     )
     onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), path)

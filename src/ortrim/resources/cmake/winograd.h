@@ -281,7 +281,7 @@ bool ConvolveTiled(std::atomic<const float*>& kept, const int64_t* input_shape, 
   const Tiled of{along, across, static_cast<size_t>(input_shape[0]), groups, channels / kBlock,
                  output_shape[1] / groups / kBlock, kBlock * rows.input * columns.input,
                  kBlock * rows.output * columns.output, input, filter, bias, output, !zero, relu};
-  if (channels < kBlock || !along.HasTiles() || !of.Pays()) return false;
+  if (of.images == 0 || channels < kBlock || !along.HasTiles() || !of.Pays()) return false;
   along.kernel == 3 ? ConvolveTiles<3>(of, kept, pool) : ConvolveTiles<5>(of, kept, pool);
   if (!relu && activation->ActivationKind != MlasIdentityActivation) {
     MlasTrySimpleParallel(pool, of.images * groups * of.filters, [&](ptrdiff_t block) {

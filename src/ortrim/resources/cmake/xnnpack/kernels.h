@@ -3,17 +3,12 @@
 #pragma once
 
 #include "core/framework/op_kernel.h"
-#include "core/providers/xnnpack/xnnpack_init.h"
 
 #ifdef ORT_NO_EXCEPTIONS  // gsl's own, which upstream's sources name, is there with exceptions alone
 #include "core/common/narrow.h"
 namespace gsl {
 using onnxruntime::narrow;
 }
-#endif
-
-#ifdef ORTRIM_WITHOUT_HALVES
-#undef XNNPACK_FP16_SUPPORTED
 #endif
 
 namespace onnxruntime::xnnpack {
@@ -30,12 +25,37 @@ inline KernelCreateInfo BuildKernelCreateInfo<LeftOut>() { return {}; }
 #define ORTRIM_PICK(kept, name) ORTRIM_PICKED(kept, name)
 
 #ifdef ORTRIM_XNNPACK_TABLE
-// Of a model in ORT format upstream's loader would have the provider compile what it makes of several nodes, such as Conv
-// and Relu, which this one refuses (PartitionOrtFormatModelImpl): it takes single nodes alone.
 #include "core/framework/node_unit.h"
 #include "core/providers/xnnpack/detail/node_support_checker.h"
-#define IsNodeSupported(unit) IsNodeSupported(unit) && unit.UnitType() == NodeUnit::Type::SingleNode
-#define IsNodeSupportedWithFusion(unit) IsNodeSupportedWithFusion(unit) ? nullptr : nullptr
+
+namespace onnxruntime::xnnpack {
+
+// Leaves nodes to the CPU with which a model would not load:
+// - what is made of several nodes, such as Conv and Relu: of a model in ORT format upstream's loader would have the
+//   provider compile it (PartitionOrtFormatModelImpl), which this one refuses;
+// - values of float16 and, where no model is quantized, of bytes: XNNPACK's operators for them are left out, see
+//   xnnpack.cmake;
+// - Gemm without C, whose shape upstream (1.21.0) asks for all the same.
+class OwnSupportChecker : public NodeSupportChecker {
+ public:
+  using NodeSupportChecker::NodeSupportChecker;
+
+  bool IsNodeSupported(const NodeUnit& unit) {
+    if (unit.UnitType() != NodeUnit::Type::SingleNode || unit.Inputs().empty()) return false;
+    if (unit.OpType() == "Gemm" && unit.Inputs().size() < 3) return false;
+    const auto* type = unit.Inputs()[0].node_arg.TypeAsProto();
+    const auto kind = type == nullptr ? 0 : type->tensor_type().elem_type();
+    const bool bytes = kind == ONNX_NAMESPACE::TensorProto_DataType_UINT8 ||
+                       kind == ONNX_NAMESPACE::TensorProto_DataType_INT8;
+    return (kind == ONNX_NAMESPACE::TensorProto_DataType_FLOAT || (bytes && ORTRIM_XNNPACK_QLinearConv)) &&
+           NodeSupportChecker::IsNodeSupported(unit);
+  }
+
+  const NodeUnit* IsNodeSupportedWithFusion(const NodeUnit&) { return nullptr; }
+};
+
+}  // namespace onnxruntime::xnnpack
+#define NodeSupportChecker OwnSupportChecker
 
 #undef ONNX_OPERATOR_KERNEL_CLASS_NAME
 #undef ONNX_OPERATOR_VERSIONED_KERNEL_CLASS_NAME

@@ -30,9 +30,9 @@ struct WithFilters : onnxruntime::ConvAttributes {
   mutable std::atomic<const float*> kept{nullptr};
 };
 
-template <typename... Words>
-void Convolve(const WithFilters& attributes, Words... words) {
-  if (!attributes.constant || !ConvolveTiled(attributes.kept, words...)) MlasNchwcConv(words...);
+template <typename... Arguments>
+void Convolve(const WithFilters& attributes, Arguments... arguments) {
+  if (!attributes.constant || !ConvolveTiled(attributes.kept, arguments...)) MlasNchwcConv(arguments...);
 }
 
 }  // namespace ortrim

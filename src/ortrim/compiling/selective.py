@@ -4,7 +4,7 @@ An index of another version or target is a start as well. Kernels in which model
 """
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
@@ -71,7 +71,7 @@ def variant_of(job: BuildJob) -> translation_units.Variant:
     )
 
 
-def mentioning(paths: JobPaths, units: Iterable[str], lines: Iterable[str]) -> frozenset[str]:
+def mentioning(paths: JobPaths, units: Collection[str], lines: Iterable[str]) -> frozenset[str]:
     """Return the units whose source names something that a linker, by its `lines`, did not find, or the class it is in.
 
     Its mangled name has changed with an argument's type or with a dependency's version; that of a kernel in assembly is

@@ -19,6 +19,7 @@ limit_memory = runpy.run_path(str(Path(__file__).with_name("memory.py")))["limit
 Operator = tuple[str, ...]
 XNNPACK_RANK = 4
 MATRIX_RANK = 2
+GEMM_WITH_C = 3  # inputs; upstream's kernel asks C for its shape (1.21.0)
 COREML = (
     ("CoreML (NeuralNetwork)", "coreml_supported_neuralnetwork_ops.md"),
     ("CoreML (MLProgram)", "coreml_supported_mlprogram_ops.md"),
@@ -99,6 +100,8 @@ class Xnnpack:
         if node.op_type in WITH_CONSTANTS and node.input[1] not in self._constants:
             return False
         if node.op_type in {"Gemm", "MatMul"} and self._ranks.get(node.input[0], 0) > MATRIX_RANK:
+            return False
+        if node.op_type == "Gemm" and len(node.input) < GEMM_WITH_C:
             return False
         return node.op_type != "Resize" or any(each.name == "mode" and each.s == b"linear" for each in node.attribute)
 

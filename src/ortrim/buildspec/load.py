@@ -20,6 +20,7 @@ from ortrim.buildspec.problems import (
     dotted,
     kind,
     listed,
+    moved,
     nearest,
     renamed,
     shown,
@@ -124,9 +125,8 @@ def _problem(location: Location, findings: list[Finding]) -> Problem | None:
     first = findings[0]
     if any(_is_about_key(finding) for finding in findings):
         known = known_keys(first["loc"][:-1] if first["type"] == "unexpected_keyword_argument" else location[:-1])
-        hint = renamed(str(location[-1]), known) or nearest(
-            location[-1], known, otherwise=f"the keys here are {listed(known, 'and')}"
-        )
+        hint = renamed(str(location[-1]), known) or moved(location)
+        hint = hint or nearest(location[-1], known, otherwise=f"the keys here are {listed(known, 'and')}")
         return Problem("unknown-key", location, "is not a known key", hint=hint)
     if first["type"] in {"missing", "union_tag_not_found"}:
         return Problem("missing-key", location, "is missing")

@@ -121,6 +121,8 @@ RENAMED: Final[Mapping[str, str]] = {
 """Keys by which buildspecs were written before, and what they are called now."""
 INVERTED: Final[Mapping[str, str]] = {"unused_types": "type_reduction", "unreached_kernels": "dead_kernel_elimination"}
 """Keys that said what is kept; the new ones say what is left out."""
+MOVED: Final = frozenset({("android", "providers"), ("apple", "providers")})
+"""Tables with keys that are now the whole buildspec's, and a target's."""
 
 
 def renamed(key: str, known: Iterable[str]) -> str:
@@ -130,6 +132,11 @@ def renamed(key: str, known: Iterable[str]) -> str:
     if key in INVERTED and INVERTED[key] in known:
         return f"write '{INVERTED[key]}', which is true where this was false"
     return ""
+
+
+def moved(location: Location) -> str:
+    """Return a hint for a key that stands in another table now, or an empty one."""
+    return f"'{location[-1]}' is a key of the whole buildspec now, and of a target" if location[-2:] in MOVED else ""
 
 
 def listed(words: Sequence[str], link: str = "or") -> str:

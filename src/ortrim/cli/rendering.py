@@ -68,6 +68,8 @@ def show_plan(console: Console, plan: BuildPlan, expected: Sequence[Prediction],
         for heading, text in platform_of(job.target).described(job):
             table.add_row(heading, text)
         table.add_row("profile", f"{job.profile}, exceptions {'on' if job.exceptions else 'off'}")
+        if job.providers:
+            table.add_row("providers", ", ".join((*job.providers, "cpu")))
         table.add_row("sources", ", ".join(f"{pin.name} {pin.version}" for pin in job.sources))
         table.add_row("operators", printable(", ".join(_operators(parse_config(job.operator_config)))))
         table.add_row("build.py", f"{len(job.arguments)} words: --json shows them")

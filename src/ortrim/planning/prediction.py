@@ -32,7 +32,8 @@ if TYPE_CHECKING:
 TABLE_ERROR: Final = 0.1
 """How far a library may be from what the table says, as a share; docs/explanation/how-it-measures.md has what was."""
 UNKNOWN_ERROR: Final = 0.25
-"""The same for int8 models, of which one was measured, and for targets, versions and compilers that none was."""
+"""The same for int8 models, of which one was measured, for libraries with execution providers, of which two were, and
+for targets, versions and compilers that none was."""
 BUILD_ERROR: Final = 0.01
 """How far a library may be from a build here with the same operators, whose types and opsets may differ."""
 OPERATORS_ERROR: Final = 0.5
@@ -61,8 +62,8 @@ class BuiltHere:
 class SizeTable:
     """What is known of libraries: bytes of the demo's kind without any operator, and of each operator's kernels.
 
-    `quantized` is what libraries of int8 operators have once, `other` is an operator that was never measured. The rest
-    are factors for libraries of other kinds.
+    `quantized` is what libraries of int8 operators have once, `other` is an operator that was never measured, and
+    `providers` is what execution providers bring. The rest are factors for libraries of other kinds.
     """
 
     base: int
@@ -72,6 +73,7 @@ class SizeTable:
     profiles: dict[str, float]
     targets: dict[str, float]
     versions: dict[str, float]
+    providers: dict[str, int]
     operators: dict[str, int]
 
 
@@ -137,8 +139,10 @@ def _prediction(job: BuildJob, request: Request) -> Prediction:
     if known:
         size, error = _from_builds(own, known, factor)
     else:
-        size, error = factor * _bytes_of(own), math.inf
-    error = min(error, size * (TABLE_ERROR if sure and not is_quantized(own) else UNKNOWN_ERROR))
+        brought = sum(_table().providers.get(name, 0) for name in job.providers)
+        size, error = factor * (_bytes_of(own) + brought), math.inf
+    sure = sure and not job.providers and not is_quantized(own)
+    error = min(error, size * (TABLE_ERROR if sure else UNKNOWN_ERROR))
     return Prediction(
         target=identifier,
         least=round(size - error),

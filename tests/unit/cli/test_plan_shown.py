@@ -2,6 +2,7 @@
 
 import io
 import json
+from dataclasses import replace
 
 from ortrim.base.console import Console
 from ortrim.base.json import from_json
@@ -27,11 +28,14 @@ OPERATORS = RequiredOperators(
 EXPECTED = (Prediction(target="linux-x64", least=700_000, most=900_000, builds=2, seconds=(20.0, 75.0)),)
 
 
-def shown(*, json_mode: bool) -> tuple[str, str]:
+PLAN = sample_plan(operators=OPERATORS)
+
+
+def shown(*, json_mode: bool, plan: BuildPlan = PLAN) -> tuple[str, str]:
     """Return what is printed of a plan: the result, and what accompanies it."""
     out, err = io.StringIO(), io.StringIO()
     console = Console(stdout=out, stderr=err, environment={"COLUMNS": "80"})
-    show_plan(console, sample_plan(operators=OPERATORS), EXPECTED, json_mode=json_mode)
+    show_plan(console, plan, EXPECTED, json_mode=json_mode)
     return out.getvalue(), err.getvalue()
 
 
@@ -45,8 +49,16 @@ def test_a_plan_fits_a_screen_and_ends_with_what_is_expected() -> None:
     assert len(printed.splitlines()) < 20
 
 
+def test_a_plan_names_execution_providers_beside_the_processors() -> None:
+    """Where there are any."""
+    (target,) = PLAN.targets
+    with_xnnpack = replace(PLAN, targets=(replace(target, job=replace(target.job, providers=("xnnpack",))),))
+    assert "providers xnnpack, cpu" in " ".join("".join(shown(json_mode=False, plan=with_xnnpack)).split())
+    assert "providers" not in "".join(shown(json_mode=False))
+
+
 def test_a_plan_for_programs_has_all() -> None:
     printed = json.loads(shown(json_mode=True)[0])
     (expected,) = printed.pop("expected")
     assert (expected["target"], expected["least"], expected["most"]) == ("linux-x64", 700_000, 900_000)
-    assert from_json(BuildPlan, json.dumps(printed)) == sample_plan(operators=OPERATORS)
+    assert from_json(BuildPlan, json.dumps(printed)) == PLAN

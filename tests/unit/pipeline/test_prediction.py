@@ -21,6 +21,7 @@ DEMO = (
     "Sigmoid", "Split", "Sqrt", "Squeeze", "Tanh", "Unsqueeze",
 )  # fmt: skip
 DEMO_BYTES = 797_704
+XNNPACK_BYTES = 1_285_488
 
 
 @pytest.fixture
@@ -55,6 +56,18 @@ def test_the_table_knows_the_demo_within_a_tenth(planned: Planned, stages: Stage
     assert found.least < DEMO_BYTES < found.most
     assert found.most - found.least == pytest.approx(0.2 * (found.most + found.least) / 2, rel=0.01)
     assert "from ortrim's own table; compiling takes" in found.text
+
+
+def test_the_table_knows_what_xnnpack_brings(planned: Planned, stages: Stages) -> None:
+    """By the library of `tests/integration/test_xnnpack.py`."""
+    target = with_operators(
+        planned,
+        ("Conv", "Relu", "Clip", "MaxPool", "ConvTranspose", "Resize", "AveragePool", "Flatten", "Gemm", "MatMul",
+         "Softmax"),
+    )  # fmt: skip
+    found = expected(replace(target, job=replace(target.job, providers=("xnnpack",))), stages)
+    assert found.least < XNNPACK_BYTES < found.most
+    assert expected(target, stages).most < XNNPACK_BYTES
 
 
 def test_a_build_here_of_almost_the_same_operators_says_it_better(

@@ -18,19 +18,19 @@ def chosen_version(
 ) -> str:
     """Return the version for models, by their places, and for targets; `note` is told which it is, and why.
 
-    That of the `last` build stays if it is proved and reads the models: a plan does not change with the network. Else
-    it is the newest that is proved for the targets, reads every model, and has sources that can be had here; the
-    default is taken for all targets and its sources are not asked for. Raises `ModelError` as `check_limits` does,
-    with what stands in the way of each.
+    That of the `last` build stays if it is proved for the targets and reads the models: a plan does not change with the
+    network. Else it is the newest that is proved for the targets, reads every model, and has sources that can be had
+    here; the default is taken for all targets and its sources are not asked for. Raises `ModelError` as `check_limits`
+    does, with what stands in the way of each.
     """
     proved = proofs()
     optional = optional_sources(())
     obstacles: dict[str, str] = {}
     for version in sorted(proved, key=lambda each: each != last):
         why = _unread(version, models)
-        if not why and version not in {last, default_version()}:
+        if not why and version != default_version():
             unproved = [target for target in targets if target not in proved[version].targets]
-            absent = "" if unproved else why_absent(runtime_pins(version), optional)
+            absent = "" if unproved or version == last else why_absent(runtime_pins(version), optional)
             why = f"not proved for {', '.join(unproved)}" if unproved else absent and f"not to be had: {absent}"
         if not why:
             kept = ", as in the last build" if version == last else ""

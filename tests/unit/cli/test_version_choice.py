@@ -105,6 +105,17 @@ def test_a_version_of_the_last_build_stays_while_it_reads_the_model(monkeypatch:
     assert chosen("new.onnx")[0] == NEWEST
 
 
+def test_a_version_of_the_last_build_does_not_stay_for_a_target_that_it_is_not_proved_for() -> None:
+    """The folder has one buildspec for all targets of the models."""
+    folder = Path("artifacts/old")
+    folder.mkdir(parents=True)
+    (folder / "old.toml").write_text(f'onnxruntime = {{ version = "{NEWEST}" }}\n')
+    assert chosen("old.onnx")[0] == NEWEST
+    version, said = chosen("old.onnx", "android-arm64-v8a")
+    assert version == default_version()
+    assert f"{NEWEST} is not proved for android-arm64-v8a" in said
+
+
 def test_models_are_judged_for_what_they_would_be_built_with() -> None:
     assert version_to_judge("new.onnx") == NEWEST
     model = relu()

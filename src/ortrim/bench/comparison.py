@@ -163,15 +163,15 @@ def trimmed_of(loaded: LoadedSpec, request: Request, library: Path | None, conso
     folder = finished_build(target.job)
     if not is_kept(folder):
         return CannotRun(stage="start", reason="it was not built for this machine: run invoke build")
-    return _with_models(result_of(folder).library, planned.models)
+    return _with_models(result_of(folder).library, planned.models, target.job.provider_names)
 
 
-def _with_models(library: Path, models: Models) -> Trimmed:
+def _with_models(library: Path, models: Models, providers: tuple[str, ...] = ()) -> Trimmed:
     spec = models.loaded
     found = {}
     for converted, written in zip(models.converted, spec.models, strict=True):
         session = settings_of(session_of(spec, written), style=written.style, reads_in_place=converted.reads_in_place)
-        found[converted.name] = (converted.path, session)
+        found[converted.name] = (converted.path, replace(session, providers=providers))
     return library, found
 
 

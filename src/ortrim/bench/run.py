@@ -163,12 +163,14 @@ def request_at(subject: BenchedModel, number: int, point: points.BenchPoint, cas
     """Return the run of one model at one point, in the format that the library reads."""
     models, full = subject.planned.models, subject.library.full
     converted = models.converted[number]
+    session = points.settings_at(point, style=converted.style, reads_in_place=converted.reads_in_place, onnx=full)
+    providers = subject.target.job.provider_names if subject.library.kind == BUILT else ()
     return RunRequest(
         runner=subject.runner,
         library=subject.path,
         model=(models.prepared if full else models.converted)[number].path,
         cases=cases,
-        session=points.settings_at(point, style=converted.style, reads_in_place=converted.reads_in_place, onnx=full),
+        session=replace(session, providers=providers),
     )
 
 

@@ -15,6 +15,7 @@ from ortrim.bench import run as bench_module
 from ortrim.bench.points import BenchReport
 from ortrim.bench.run import BenchRequest, bench
 from ortrim.bench.scores import read_journal
+from ortrim.compiling.plan import BuildJob
 from ortrim.errors import StorageError, UsageError, VerifyError
 from ortrim.parity.runner import RunnerOutput, RunRequest
 from ortrim.report.history import NAME, benches
@@ -114,20 +115,24 @@ def test_the_official_wheel_is_taken_where_nothing_was_built(
 def test_the_build_is_taken_where_there_is_one(
     stages: Stages, machine: Machine, wanted: BenchRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With the converted model and what its package says of its session."""
+    """With the converted model and what its package says of its session, execution providers among it."""
     library = tmp_path / "build" / "libonnxruntime.so"
     library.parent.mkdir()
     library.write_bytes(MINIMAL)
     record_entry(library.parent)
     monkeypatch.setattr(bench_module, "finished_build", lambda _: library.parent)
     monkeypatch.setattr(bench_module, "result_of", lambda _: SimpleNamespace(library=library))
+    monkeypatch.setattr(BuildJob, "provider_names", ("XNNPACK",))
     report = bench(wanted, stages.console)
     assert (report.plan.library.kind, report.plan.library.full) == ("built", False)
     assert (machine.asked[0].library, machine.asked[0].model.suffix) == (library, ".ort")
     assert machine.asked[0].session.load == "map"
+    assert machine.asked[0].session.providers == ("XNNPACK",)
     machine.asked.clear()
     bench(replace(wanted, library="wheel"), stages.console)
-    assert machine.asked[0].library.name == "full.so"
+    (request, *_) = machine.asked
+    assert request.library.name == "full.so"
+    assert not request.session.providers
 
 
 def test_a_library_of_ones_own(stages: Stages, machine: Machine, wanted: BenchRequest, tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ import threading
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -13,18 +14,19 @@ import pytest
 from bench_samples import HOST
 from engine_samples import RECORDED
 from onnx_samples import relu
-from ortrim.base.cache import cache_folder, locked
+from ortrim.base.cache import cache_folder, locked, record_entry
 from ortrim.base.command import Completed
 from ortrim.bench import comparison as comparison_module
 from ortrim.bench import engine_processes as processes
 from ortrim.bench.comparison import Compared, compare_engines, write_comparison
 from ortrim.bench.engines import EngineComparison
+from ortrim.compiling.plan import BuildJob
 from ortrim.errors import Diagnostic, ExitCode, NetworkError, StorageError, ToolError, UsageError
 from ortrim.models.full_runtime import FullRuntime
 from ortrim.parity.measurements import Verdict
 from ortrim.parity.reference import CaseOutputs, SavedOutputs
 from ortrim.parity.runner import SavedOutput
-from ortrim.planning.request import Request
+from ortrim.planning.request import Request, load
 from pipeline_stages import Stages
 from prepared_by_steps import STEPS, after_steps
 from refusing import refused
@@ -242,8 +244,25 @@ def test_a_library_of_ones_own_is_the_trimmed_one(
     comparison = compare_engines(replace(compared, engines=("trimmed",), library=library), stages.console)
     assert rows(comparison)["trimmed"].times.rounds == 2
     assert (asked[0]["library"], Path(asked[0]["model"]).suffix) == (str(library), ".ort")
-    assert asked[0]["session"]["load"] == "map"
+    assert (asked[0]["session"]["load"], asked[0]["session"]["providers"]) == ("map", [])
     assert comparison.engines[1].installed_bytes == 7
+
+
+def test_the_build_runs_with_its_execution_providers(
+    stages: Stages, compared: Compared, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As its `session.json` has them."""
+    library = tmp_path / "build" / "libonnxruntime.so"
+    library.parent.mkdir()
+    library.write_bytes(b"library")
+    record_entry(library.parent)
+    monkeypatch.setattr(comparison_module, "finished_build", lambda _: library.parent)
+    monkeypatch.setattr(comparison_module, "result_of", lambda _: SimpleNamespace(library=library))
+    monkeypatch.setattr(BuildJob, "provider_names", ("XNNPACK",))
+    loaded = load(compared.request)
+    found = comparison_module.trimmed_of(loaded, compared.request, None, stages.console)
+    assert not isinstance(found, processes.CannotRun)
+    assert [session.providers for _, session in found[1].values()] == [("XNNPACK",)]
 
 
 @pytest.mark.parametrize(

@@ -39,6 +39,7 @@ PLACES = {
     "ReleaseValue": 96,
     "ReleaseTensorTypeAndShapeInfo": 99,
     "AddSessionConfigEntry": 130,
+    "SessionOptionsAppendExecutionProvider": 216,
 }
 LEVELS = {"none": 0, "basic": 1, "extended": 2, "all": 99}
 TYPES = {
@@ -210,6 +211,9 @@ def options_of(api: Api, settings: dict[str, Any]) -> ctypes.c_void_p:
         api("DisableCpuMemArena", options)
     if not settings["memory_pattern"]:
         api("DisableMemPattern", options)
+    for name in settings["providers"]:
+        named = ctypes.c_char_p(name.encode())
+        api("SessionOptionsAppendExecutionProvider", options, named, None, None, ctypes.c_size_t(0))
     for key, value in settings["configuration"]:
         api("AddSessionConfigEntry", options, ctypes.c_char_p(key.encode()), ctypes.c_char_p(value.encode()))
     return options

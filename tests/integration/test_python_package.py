@@ -160,6 +160,14 @@ def module(tmp_path_factory: pytest.TempPathFactory) -> ModuleType:
     return made_module
 
 
+def test_execution_providers_of_the_library_are_told(module: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By the names that `onnxruntime` has for them."""
+    assert module.get_available_providers() == ["CPUExecutionProvider"]
+    text = session_json(module.__version__, {"add": SessionSettings(providers=("XNNPACK",))})
+    monkeypatch.setattr(module, "SETTINGS", json.loads(text))
+    assert module.get_available_providers() == ["XnnpackExecutionProvider", "CPUExecutionProvider"]
+
+
 X: Final = np.array([[0.5, 2], [3, -1], [0, 0]], np.float32)
 
 

@@ -210,9 +210,13 @@ def models() -> list[str]:
     return list(SETTINGS["models"])
 
 
+PROVIDERS = {"XNNPACK": "XnnpackExecutionProvider"}
+
+
 def get_available_providers() -> list[str]:
-    """Return what can compute."""
-    return ["CPUExecutionProvider"]
+    """Return what computes: execution providers that `session.json` names, of all models alike, and the CPU's."""
+    asked = next(iter(SETTINGS["models"].values())).get("execution_providers", ())
+    return [*(PROVIDERS.get(name, name) for name in asked), "CPUExecutionProvider"]
 
 
 def get_device() -> str:

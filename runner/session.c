@@ -113,6 +113,7 @@ static void take_entry(struct reader *reader, char *key, int depth) {
 
 static void take_providers(struct reader *reader) {
   expect(reader, '[');
+  if (take(reader, ']')) return;
   do add_provider(reader->options, take_string(reader));
   while (take(reader, ','));
   expect(reader, ']');

@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import re
 import shutil
 import sys
 from collections.abc import Callable
@@ -265,7 +266,28 @@ def test_a_packages_session_file_is_taken(
     assert settled(runner, runtime, tmp_path, text).returncode == 0
 
 
+WITH_PROVIDER = session_json(onnxruntime.__version__, {"model": SessionSettings(load="map", providers=("XNNPACK",))})
+
+
+def test_execution_providers_of_a_session_file_are_added(
+    runner: Path, runtime: FullRuntime, float_model: Path, tmp_path: Path
+) -> None:
+    """The official library has none that the C API adds by this name, and says so; a list may be emptied by hand."""
+    float_model.rename(tmp_path / "model.ort")
+    done = settled(runner, runtime, tmp_path, WITH_PROVIDER)
+    assert done.returncode == 2
+    assert "XNNPACK execution provider is not supported in this build" in done.stdout + done.stderr
+    by_word = call(runner, runtime, tmp_path / "model.ort", "--provider", "XNNPACK")
+    assert document(by_word)["message"] == document(done)["message"]
+    emptied = re.sub(r"\[\s*\"XNNPACK\"\s*\]", "[]", WITH_PROVIDER)
+    assert emptied != WITH_PROVIDER
+    assert settled(runner, runtime, tmp_path, emptied).returncode == 0
+
+
 HOSTILE_SESSIONS = {
+    "provider for a list": re.sub(r"\[\s*\"XNNPACK\"\s*\]", '"XNNPACK"', WITH_PROVIDER),
+    "number for a provider": WITH_PROVIDER.replace('"XNNPACK"', "1"),
+    "endless list of providers": WITH_PROVIDER.replace('"XNNPACK"', '"XNNPACK",'),
     "empty": "",
     "no object": "[]",
     "another schema": SESSION.replace("ortrim-session/1", "ortrim-session/2"),

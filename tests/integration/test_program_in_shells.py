@@ -10,6 +10,7 @@ import pytest
 
 from ortrim.base.command import run
 from ortrim.errors import ExitCode
+from workflow_runner import ROOT
 
 COMPLETING: Final = """
 eval "$(ortrim --print-completion-script bash)"
@@ -47,38 +48,43 @@ def test_bash_completes_a_command_line(line: str, last: str, offered: str) -> No
     assert bool(offered) == bool(found)
 
 
-UNREAD: Final = """( program=$1; shift; "$program" -c "$@" 2>said; echo $? >code ) | true"""
-"""A shell's line whose second program reads nothing and is gone before the first one writes."""
+ORTRIM: Final = (sys.executable, "-c", "from ortrim.cli.program import main; main()")
+INVOKE: Final = (sys.executable, "-m", "invoke", "--search-root", str(ROOT))
+each_program = pytest.mark.parametrize(
+    "program", [pytest.param(ORTRIM, id="ortrim"), pytest.param(INVOKE, id="invoke")]
+)
 
 
-def unread(folder: Path, *words: str) -> tuple[str, str]:
-    """Run the program with nobody at the other end of its output; return its exit code and what it complained of."""
-    program = (sys.executable, "from ortrim.cli.program import main; main()")
-    run(("sh", "-c", UNREAD, "sh", *program, *words), cwd=folder)
+def shelled(folder: Path, line: str, program: tuple[str, ...] = ORTRIM) -> tuple[int, str, str]:
+    """Run a program as `"$@"` of a shell's line, with Python's buffers; return its exit code, output and errors."""
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+    done = run(("sh", "-c", line, "sh", *program), cwd=folder, environment=environment)
+    return done.returncode, done.stdout, done.stderr
+
+
+def unread(folder: Path, words: str, program: tuple[str, ...] = ORTRIM) -> tuple[str, str]:
+    """Run a program whose output goes to another that reads nothing and is gone before the first one writes.
+
+    Return its exit code and what it complained of.
+    """
+    shelled(folder, f'( "$@" {words} 2>said; echo $? >code ) | true', program)
     return (folder / "code").read_text().strip(), (folder / "said").read_text()
 
 
+@each_program
 @pytest.mark.parametrize("word", ["--list", "schema"])
-def test_a_program_that_nobody_reads_ends_quietly(word: str, tmp_path: Path) -> None:
+def test_a_program_that_nobody_reads_ends_quietly(word: str, program: tuple[str, ...], tmp_path: Path) -> None:
     """As the shell's own programs do behind `head`, whether Invoke prints or a task does."""
-    assert unread(tmp_path, word) == ("141", "")
+    assert unread(tmp_path, word, program) == ("141", "")
 
 
 def test_an_error_that_nobody_reads_has_its_code(tmp_path: Path) -> None:
     """The document goes nowhere, and the diagnostic to standard error as always."""
-    code, said = unread(tmp_path, "plan", "--json", "--spec", "absent.toml")
+    code, said = unread(tmp_path, "plan --json --spec absent.toml")
     assert code == "10"
     assert said.startswith("error: ")
     assert "Traceback" not in said
     assert "BrokenPipe" not in said
-
-
-def shelled(folder: Path, line: str) -> tuple[int, str, str]:
-    """Run the program as `"$@"` of a shell's line, with Python's buffers; return its exit code, output and errors."""
-    program = (sys.executable, "-c", "from ortrim.cli.program import main; main()")
-    environment = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
-    done = run(("sh", "-c", line, "sh", *program), cwd=folder, environment=environment)
-    return done.returncode, done.stdout, done.stderr
 
 
 @pytest.mark.parametrize(
@@ -103,10 +109,11 @@ def test_what_is_open_beside_a_closed_stream_is_used(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no device that is always full")
+@each_program
 @pytest.mark.parametrize("word", ["--list", "schema"])
-def test_a_full_disk_behind_standard_output_is_named(word: str, tmp_path: Path) -> None:
+def test_a_full_disk_behind_standard_output_is_named(word: str, program: tuple[str, ...], tmp_path: Path) -> None:
     """Whether Invoke prints or a task does."""
-    code, _, said = shelled(tmp_path, f'"$@" {word} >/dev/full')
+    code, _, said = shelled(tmp_path, f'"$@" {word} >/dev/full', program)
     assert code == ExitCode.STORAGE
     assert said.startswith("error: disk-full\n  standard output: there is no space left\n")
     assert "ignored" not in said

@@ -109,7 +109,7 @@ class OrtrimProgram(Program):
 
     def parse_cleanup(self) -> None:
         """Answer `--help` and `--list`."""
-        with self._usage_errors():
+        with self._usage_errors(), _ending_as_programs_do():
             group, groups = self.args.list.value, tuple(self.collection.collections)
             if isinstance(group, str) and group not in groups:
                 near = nearest_word(group, groups)
@@ -286,15 +286,22 @@ program = OrtrimProgram(
 )
 
 
-def main() -> None:
-    """Run the program on the command line's arguments and exit; quietly when nobody reads its list any more."""
-    open_standard_streams()
+@contextmanager
+def _ending_as_programs_do() -> Iterator[None]:
+    """Exit quietly when nobody reads standard output any more, and with a message when it cannot be written."""
     try:
         try:
-            program.run()
+            yield
         finally:
             sys.stdout.flush()
     except BrokenPipeError:
         sys.exit(end_unread())
     except OSError as error:
         sys.exit(end_unwritten(error))
+
+
+def main() -> None:
+    """Run the program on the command line's arguments and exit."""
+    open_standard_streams()
+    with _ending_as_programs_do():
+        program.run()

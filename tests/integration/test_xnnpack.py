@@ -1,4 +1,4 @@
-"""The execution provider XNNPACK: compiled, in parity, and really running the nodes that it can."""
+"""The execution provider XNNPACK: compiled for x64 and ARM64, in parity, and really running the nodes that it can."""
 
 import json
 import sys
@@ -26,7 +26,7 @@ path = "model.onnx"
 style = "runtime"
 
 [[targets]]
-id = "linux-x64"
+id = "{target}"
 glibc = "2.28"
 """
 TAKEN: Final = 10
@@ -82,11 +82,14 @@ def model(path: Path) -> None:
     onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), path)
 
 
-def test_xnnpack_runs_every_operator_that_it_has_kernels_of(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "target", ["linux-x64", pytest.param("linux-arm64", marks=pytest.mark.needs("qemu-aarch64-static"))]
+)
+def test_xnnpack_runs_every_operator_that_it_has_kernels_of(target: str, tmp_path: Path) -> None:
     """In parity with the full runtime's own kernels; the provider's part is counted in a profile of the library."""
     model(tmp_path / "model.onnx")
-    (tmp_path / "spec.toml").write_text(SPEC)
-    words = ("build", "--spec", str(tmp_path / "spec.toml"), "--target", "linux-x64", "--json")
+    (tmp_path / "spec.toml").write_text(SPEC.format(target=target))
+    words = ("build", "--spec", str(tmp_path / "spec.toml"), "--json")
     done = run(
         (sys.executable, "-m", "invoke", *words, "--output", str(tmp_path / "output")),
         cwd=ROOT,
@@ -96,6 +99,7 @@ def test_xnnpack_runs_every_operator_that_it_has_kernels_of(tmp_path: Path) -> N
     report: dict[str, Any]
     (report,) = json.loads(done.stdout)["reports"]
     assert report["verdict"] == "pass"
-    (machine,) = report["devices"]
-    ((placed,),) = (machine["placements"],)
-    assert placed["nodes"]["XnnpackExecutionProvider"] == TAKEN
+    assert report["devices"]
+    for machine in report["devices"]:
+        (placed,) = machine["placements"]
+        assert placed["nodes"]["XnnpackExecutionProvider"] == TAKEN

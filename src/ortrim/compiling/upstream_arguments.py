@@ -24,8 +24,9 @@ from ortrim.pins.runtime import OPTIONAL, SourcePin
 FLAGS: Final = {"coreml": "--use_coreml", "xnnpack": "--use_xnnpack"}
 
 XNNPACK_SOURCES: Final = frozenset({"fxdiv", "pthreadpool", "xnnpack"})
-XNNPACK_ARCHITECTURES: Final = (Architecture.X64, Architecture.X86)
-"""zig knows no `-march=armv8.2-a+fp16+dotprod`, with which XNNPACK's kernels for 64-bit ARM are compiled."""
+XNNPACK_ARCHITECTURES: Final = (Architecture.X64, Architecture.X86, Architecture.ARM64)
+XNNPACK_VERSION: Final = "1.21.0"
+"""The only ONNX Runtime that was built with it: what is left out of XNNPACK is written for the one that it names."""
 COREML_SOURCES: Final = frozenset({"coremltools", "fp16", "psimd"})
 
 
@@ -64,14 +65,19 @@ def _require_style(job: BuildJob, provider: str, model: PlannedModel) -> None:
 
 
 def _require_possible(job: BuildJob, provider: str) -> None:
-    target, where = job.target, job.target.identifier
-    reasons = {
-        "coreml": "CoreML is a framework of Apple's systems" if target.is_elf else "",
-        "xnnpack": "" if target.architecture in XNNPACK_ARCHITECTURES else "ortrim builds it for x86 alone",
-    }
-    if why := reasons[provider]:
-        hint = f"leave it out: give the target {where} providers = []"
-        raise PlanError("provider-unsupported", f"{provider} is not for this target", where=where, why=why, hint=hint)
+    target, where, why = job.target, job.target.identifier, ""
+    what = f"{provider} is not for this target"
+    hint = f"leave it out: give the target {where} providers = []"
+    if provider == "coreml" and target.is_elf:
+        why = "CoreML is a framework of Apple's systems"
+    if provider == "xnnpack" and target.architecture not in XNNPACK_ARCHITECTURES:
+        why = "ortrim builds it for x86 and 64-bit ARM"
+    elif provider == "xnnpack" and job.ort_version != XNNPACK_VERSION:
+        what = f"{provider} is not for ONNX Runtime {job.ort_version}"
+        why = f"ortrim builds it with ONNX Runtime {XNNPACK_VERSION} alone"
+        hint = f"say onnxruntime.version = '{XNNPACK_VERSION}', or {hint}"
+    if why:
+        raise PlanError("provider-unsupported", what, where=where, why=why, hint=hint)
 
 
 def _require_sources(job: BuildJob, provider: str) -> None:

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from ortrim.buildspec.buildspec import Provider, TargetSpec
+from ortrim.buildspec.buildspec import Provider, RuntimeSpec, TargetSpec
 from ortrim.compiling.plan import BuildJob
 from ortrim.compiling.upstream_arguments import FETCHED, FLAGS
 from ortrim.errors import ExitCode, PlanError
@@ -19,7 +19,7 @@ PINS = tuple(
 RUNTIME_STYLE = (replace(MODELS[0], style="runtime"),)
 TARGETS: dict[Provider, tuple[str, ...]] = {
     "coreml": ("ios-arm64", "ios-simulator-x86_64", "macos-arm64", "maccatalyst-arm64"),
-    "xnnpack": ("linux-x64", "android-x86_64", "android-x86", "macos-x86_64"),
+    "xnnpack": ("linux-x64", "linux-arm64", "android-x86_64", "android-arm64-v8a", "android-x86", "macos-arm64"),
 }
 BOTH = [(provider, target) for provider, targets in TARGETS.items() for target in targets]
 
@@ -89,7 +89,6 @@ def test_a_provider_without_its_sources_is_refused(provider: Provider, lacking: 
     ("provider", "target"),
     [
         ("xnnpack", "android-armeabi-v7a"),
-        ("xnnpack", "linux-arm64"),
         ("xnnpack", "linux-riscv64"),
         ("coreml", "linux-x64"),
     ],
@@ -99,6 +98,13 @@ def test_a_provider_that_a_target_cannot_have_is_refused(provider: Provider, tar
     error = refused(target, provider)
     assert error.code == "provider-unsupported"
     assert "providers = []" in error.hint
+
+
+def test_xnnpack_is_refused_for_an_onnx_runtime_that_was_never_built_with_it() -> None:
+    """What leaves out a part of XNNPACK knows the one that 1.21.0 names."""
+    error = refused("linux-x64", "xnnpack", onnxruntime=RuntimeSpec(version="1.22.0"))
+    assert (error.code, error.why) == ("provider-unsupported", "ortrim builds it with ONNX Runtime 1.21.0 alone")
+    assert error.hint == "say onnxruntime.version = '1.21.0', or leave it out: give the target linux-x64 providers = []"
 
 
 @pytest.mark.parametrize(("provider", "target"), [("xnnpack", "linux-x64"), ("coreml", "ios-arm64")])

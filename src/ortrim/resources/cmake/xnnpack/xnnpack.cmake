@@ -26,6 +26,19 @@ endif()
 add_library(ortrim_kleidiai INTERFACE)
 add_library(kleidiai ALIAS ortrim_kleidiai)
 
+# Takes float16's instructions out of the options of assembly for ARM64: upstream has one word for all of it, which zig does
+# not know. The wrapper of the compiler knows the word for what is left, and kernels of floats ask for no more than that.
+function(ortrim_ask_for_less)
+  foreach(source IN LISTS ARGN)
+    cmake_path(ABSOLUTE_PATH source BASE_DIRECTORY "${googlexnnpack_SOURCE_DIR}" OUTPUT_VARIABLE path)
+    get_source_file_property(flags "${path}" TARGET_DIRECTORY microkernels-prod COMPILE_FLAGS)
+    if(flags MATCHES "\\+fp16\\+dotprod")
+      string(REPLACE "+fp16+dotprod" "+dotprod" flags "${flags}")
+      set_source_files_properties("${path}" TARGET_DIRECTORY microkernels-prod PROPERTIES COMPILE_FLAGS "${flags}")
+    endif()
+  endforeach()
+endfunction()
+
 # Leaves out what the models' operators do not need: kernels of the provider, and the functions that make XNNPACK's
 # operators for other numbers, with all that only they lead to.
 function(ortrim_trim_xnnpack)
@@ -67,6 +80,7 @@ function(ortrim_trim_xnnpack)
     list(FILTER kernels INCLUDE REGEX "${ORTRIM_FLOAT_KERNELS}")
   endif()
   set_target_properties(microkernels-prod PROPERTIES SOURCES "${kernels}")
+  ortrim_ask_for_less(${kernels})
 
   foreach(target IN ITEMS XNNPACK hardware-config)
     target_include_directories(${target} BEFORE PRIVATE "${ORTRIM_HOOKS}/xnnpack")

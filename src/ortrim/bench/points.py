@@ -61,11 +61,15 @@ class BenchLibrary:
 
 @dataclass(frozen=True, kw_only=True)
 class BenchPlan:
-    """All that is to be measured, and where; `deadline_ms` is the period in which an inference has to be over."""
+    """All that is to be measured, and where; `deadline_ms` is the period in which an inference has to be over.
+
+    `providers` are the execution providers of the buildspec's library, whichever is measured.
+    """
 
     schema: Literal["ortrim-bench/1"] = "ortrim-bench/1"
     name: str
     target: str
+    providers: tuple[str, ...] = ()
     recorded_at: str
     ortrim_version: str
     training_run: str

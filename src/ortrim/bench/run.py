@@ -134,6 +134,7 @@ def plan_of(wanted: BenchRequest, subject: BenchedModel, machine: HostFacts, run
     return points.BenchPlan(
         name=subject.planned.plan.spec_name,
         target=subject.target.identifier,
+        providers=subject.target.job.provider_names,
         recorded_at=datetime.now(UTC).isoformat(timespec="seconds"),
         ortrim_version=installed_version("ortrim"),
         training_run=wanted.training_run,
@@ -308,5 +309,6 @@ def write_session(report: points.BenchReport, path: Path) -> None:
         wanted = each.recommended or each.model.points[0].name
         point = next(point for point in each.model.points if point.name == wanted)
         in_place = bool(point.session.in_place)
-        sessions[each.model.name] = points.settings_at(point, style="fixed", reads_in_place=in_place, onnx=False)
+        session = points.settings_at(point, style="fixed", reads_in_place=in_place, onnx=False)
+        sessions[each.model.name] = replace(session, providers=report.plan.providers)
     write_atomically(path, session_json(report.plan.library.ort_version, sessions))

@@ -1,6 +1,6 @@
 """What the user asks for: a buildspec as written, checked but not interpreted."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass as plain_dataclass
 from dataclasses import fields, replace
 from pathlib import Path
@@ -400,6 +400,11 @@ def build_options_of(spec: BuildSpec, kept: Mapping[str, Any]) -> BuildOptions:
 def providers_of(spec: BuildSpec, target: TargetSpec) -> tuple[Provider, ...]:
     """Return the execution providers beside the CPU's that a target asks for, sorted."""
     return tuple(sorted(set(spec.providers if target.providers is None else target.providers)))
+
+
+def provider_names(providers: Iterable[Provider]) -> tuple[str, ...]:
+    """Return execution providers as the C API calls them, sorted, for a session's settings."""
+    return tuple(PROVIDER_NAMES[name] for name in sorted(providers))
 
 
 def session_of(spec: BuildSpec, model: ModelSpec) -> SessionSpec:

@@ -14,6 +14,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from ortrim.buildspec import buildspec
 from ortrim.buildspec.problems import (
+    GONE,
     Location,
     Problem,
     as_error,
@@ -160,9 +161,8 @@ def _words(finding: Finding) -> tuple[str, str]:
         quoted = listed([repr(kind) for kind in kinds])
         return f"must be {quoted}, not {shown(context['tag'])}", nearest(context["tag"], kinds)
     if finding["type"] == "literal_error":
-        return f"must be {context['expected']}, not {shown(value)}", nearest(
-            value, context["expected"].split("'")[1::2]
-        )
+        hint = GONE.get(str(value)) or nearest(value, context["expected"].split("'")[1::2])
+        return f"must be {context['expected']}, not {shown(value)}", hint
     if finding["type"] == "string_too_short":
         return "is empty", ""
     if finding["type"] == "string_pattern_mismatch":

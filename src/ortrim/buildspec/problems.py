@@ -125,6 +125,12 @@ MOVED: Final = frozenset({("android", "providers"), ("apple", "providers")})
 """Tables with keys that are now the whole buildspec's, and a target's."""
 
 
+GONE: Final[Mapping[str, str]] = {
+    "nnapi": "Android 15 deprecates NNAPI, and ortrim builds it no longer; write 'xnnpack', or [] for the CPU alone",
+}
+"""Values that buildspecs had before, and what to write in their place."""
+
+
 def renamed(key: str, known: Iterable[str]) -> str:
     """Return a hint for a key that has another name now, or an empty one."""
     if key in RENAMED and RENAMED[key] in known:

@@ -16,7 +16,7 @@ from typing import Final, Literal
 from ortrim.base.checksums import FileEntry
 from ortrim.base.json import to_canonical_json
 from ortrim.buildspec.build_options import BuildOptions
-from ortrim.buildspec.buildspec import PROVIDER_NAMES, Budgets, ExtraPackage, Provider, SessionSettings
+from ortrim.buildspec.buildspec import Budgets, ExtraPackage, Provider, SessionSettings, provider_names
 from ortrim.buildspec.targets import Target
 from ortrim.models.operators import RequiredOperators
 from ortrim.pins.runtime import SourcePin
@@ -129,7 +129,7 @@ class BuildJob:
     @property
     def provider_names(self) -> tuple[str, ...]:
         """The execution providers beside the CPU's as the C API calls them, for a session's settings."""
-        return tuple(PROVIDER_NAMES[name] for name in self.providers)
+        return provider_names(self.providers)
 
     @property
     def is_linked_anew(self) -> bool:
@@ -275,6 +275,7 @@ class Manifest:
     cpu: str = ""
     linkage: Literal["shared", "static"] = "shared"
     cpuinfo: bool
+    providers: tuple[str, ...] = ()
     types_for_optimizers: bool = True
     compiler: str
     tools: tuple[tuple[str, str], ...]

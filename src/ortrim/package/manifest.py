@@ -185,6 +185,7 @@ def make_manifest(inputs: PackageInputs, files: Iterable[FileEntry]) -> Manifest
         minimum_glibc=job.minimum_glibc,
         cpu=job.cpu,
         cpuinfo=has_cpuinfo(job),
+        providers=job.providers,
         types_for_optimizers=job.types_for_optimizers,
         arguments=job.arguments,
         symbols=inputs.symbols.entry if inputs.symbols else None,

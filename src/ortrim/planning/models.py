@@ -14,7 +14,17 @@ from ortrim.base.cache import cache_folder
 from ortrim.base.console import Console
 from ortrim.base.files import write_atomically
 from ortrim.base.json import to_json
-from ortrim.buildspec.buildspec import BuildSpec, Layout, LoadedSpec, ModelSpec, session_json, session_of, settings_of
+from ortrim.buildspec.buildspec import (
+    BuildSpec,
+    Layout,
+    LoadedSpec,
+    ModelSpec,
+    provider_names,
+    providers_of,
+    session_json,
+    session_of,
+    settings_of,
+)
 from ortrim.buildspec.targets import Target
 from ortrim.errors import Diagnostic, ToolError, UsageError
 from ortrim.models.convert import Conversion, convert, converter_for
@@ -259,10 +269,18 @@ def write_prepared(prepared: tuple[Preparation, ...], folder: Path, console: Con
 
 
 def write_converted(models: Models, folder: Path) -> tuple[OrtModel, ...]:
-    """Write converted models and their `session.json` into a folder; return the copies."""
+    """Write converted models and their `session.json` into a folder; return the copies.
+
+    It names the execution providers that all targets have, as a session cannot add one that its library does not have.
+    """
     whole = models.loaded
+    of_targets = [providers_of(whole, target) for target in whole.targets] or [whole.providers]
+    providers = provider_names(set(of_targets[0]).intersection(*of_targets))
     settings = {
-        model.name: settings_of(session_of(whole, spec), style=model.style, reads_in_place=model.reads_in_place)
+        model.name: replace(
+            settings_of(session_of(whole, spec), style=model.style, reads_in_place=model.reads_in_place),
+            providers=providers,
+        )
         for model, spec in zip(models.converted, whole.models, strict=True)
     }
     copies = tuple(replace(model, path=folder / f"{model.name}.ort") for model in models.converted)

@@ -1,5 +1,6 @@
 """`bench` from what was asked for to its journal, its report and the history."""
 
+import json
 import threading
 from collections.abc import Callable
 from dataclasses import replace
@@ -13,7 +14,7 @@ from bench_samples import HOST, runner_output
 from ortrim.base.cache import cache_folder, locked, record_entry
 from ortrim.bench import run as bench_module
 from ortrim.bench.points import BenchReport
-from ortrim.bench.run import BenchRequest, bench
+from ortrim.bench.run import BenchRequest, bench, write_session
 from ortrim.bench.scores import read_journal
 from ortrim.compiling.plan import BuildJob
 from ortrim.errors import StorageError, UsageError, VerifyError
@@ -128,6 +129,9 @@ def test_the_build_is_taken_where_there_is_one(
     assert (machine.asked[0].library, machine.asked[0].model.suffix) == (library, ".ort")
     assert machine.asked[0].session.load == "map"
     assert machine.asked[0].session.providers == ("XNNPACK",)
+    write_session(report, tmp_path / "session.json")
+    (written,) = json.loads((tmp_path / "session.json").read_text())["models"].values()
+    assert written["execution_providers"] == ["XNNPACK"]
     machine.asked.clear()
     bench(replace(wanted, library="wheel"), stages.console)
     (request, *_) = machine.asked

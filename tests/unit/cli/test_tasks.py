@@ -17,7 +17,7 @@ from invoke.exceptions import Exit
 from onnx import helper
 
 from onnx_samples import model_of, relu, write
-from ortrim.buildspec.buildspec import BuildSpec, ModelSpec
+from ortrim.buildspec.buildspec import BuildSpec, ModelSpec, Provider, TargetSpec
 from ortrim.cli.boundary import boundary
 from ortrim.errors import DiagnosticGroup, Interrupted, SpecError
 from ortrim.models.models import OrtModel
@@ -419,6 +419,20 @@ def test_converted_models_are_copied_out(ortrim: Run, answer: Answer, tmp_path: 
     document = ortrim("convert", "--output", "out", "--json").document()
     assert [model["path"] for model in document] == ["out/one.ort", "out/two.ort"]
     assert Path("out/session.json").read_text() == Path("session.json").read_text()
+
+
+@pytest.mark.parametrize(("own", "said"), [(None, ["CoreML", "XNNPACK"]), (("xnnpack",), ["XNNPACK"]), ((), None)])
+def test_what_every_target_has_of_execution_providers_is_said(
+    ortrim: Run, answer: Answer, tmp_path: Path, own: tuple[Provider, ...] | None, said: list[str] | None
+) -> None:
+    """A session cannot add one that the library does not have, and the file is for the libraries of all targets."""
+    converted = models(tmp_path, "one")
+    targets = (TargetSpec(id="ios-arm64"), TargetSpec(id="macos-arm64", providers=own))
+    converted.loaded = replace(converted.loaded, providers=("xnnpack", "coreml"), targets=targets)
+    answer("convert", converted)
+    assert ortrim("convert").code == 0
+    (session,) = json.loads(Path("session.json").read_text())["models"].values()
+    assert session.get("execution_providers") == said
 
 
 def test_models_that_cannot_be_copied_are_a_diagnostic(ortrim: Run, answer: Answer, tmp_path: Path) -> None:

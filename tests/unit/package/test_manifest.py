@@ -141,3 +141,9 @@ def test_cpuinfo_is_what_the_build_was_told(tmp_path: Path) -> None:
     without = replace(inputs, job=replace(inputs.job, arguments=("onnxruntime_ENABLE_CPUINFO=OFF",)))
     assert make_manifest(inputs, ()).cpuinfo is True
     assert make_manifest(without, ()).cpuinfo is False
+
+
+def test_execution_providers_are_what_the_build_was_told(inputs: PackageInputs) -> None:
+    assert make_manifest(inputs, ()).providers == ()
+    with_one = replace(inputs, job=replace(inputs.job, providers=("xnnpack",)))
+    assert make_manifest(with_one, ()).providers == ("xnnpack",)

@@ -249,7 +249,7 @@ TILED: Final = {
     f"{CORE}/contrib_ops/cpu/nchwc_ops.h": ("OpKernel(info), conv_attrs_(info) {", "ConvAttributes conv_attrs_;"),
     f"{CORE}/contrib_ops/cpu/nchwc_ops.cc": (
         "MlasNchwcConv( X_shape.GetDims().data(), kernel_shape.data(), dilations.data(), pads.data(), strides.data(),",
-        "&activation_, Sum == nullptr, context->GetOperatorThreadPool());",
+        "&activation_, Sum == nullptr, context->GetOperatorThreadPool()",
     ),
 }
 """The member that `winograd_filters.h` gives its own type, and the call that it comes between."""

@@ -162,6 +162,17 @@ def test_the_argument_that_newer_versions_have_after_the_threads_stands_in_no_on
     assert left_out(tree) == ()
 
 
+@pytest.mark.parametrize("added", ["", ", use_bf16", ", &mlas_backend_kernel_selector_config_, use_bf16"])
+def test_winograds_products_do_without_what_newer_versions_say_of_other_kernels(tree: JobPaths, added: str) -> None:
+    job = replace(job_of(), target=TARGETS["linux-arm64"], nchwc_block_size=8)
+    threads = "context->GetOperatorThreadPool()"
+    source = tree.sources / mechanisms.CORE / "contrib_ops/cpu/nchwc_ops.cc"
+    assert threads in source.read_text()
+    source.write_text(source.read_text().rpartition(threads)[0] + f"{threads}{added});\n")
+    laid_out = replace(job, operator_config="com.microsoft.nchwc;1;Conv\n")
+    assert mechanisms.WINOGRAD not in mechanisms.find_mechanisms(tree, laid_out, TEXTS).left_out
+
+
 @pytest.mark.parametrize("file", mechanisms.ADDED)
 def test_lstm_and_gru_go_with_what_both_call(tree: JobPaths, file: str) -> None:
     (tree.sources / file).write_text("void other();\n")

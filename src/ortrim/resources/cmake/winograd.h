@@ -267,7 +267,7 @@ namespace ortrim {
 bool ConvolveTiled(std::atomic<const float*>& kept, const int64_t* input_shape, const int64_t* kernel,
                    const int64_t* dilation, const int64_t* padding, const int64_t* stride, const int64_t* output_shape,
                    size_t groups, const float* input, const float* filter, const float* bias, float* output,
-                   const MLAS_ACTIVATION* activation, bool zero, MLAS_THREADPOOL* pool) {
+                   const MLAS_ACTIVATION* activation, bool zero, MLAS_THREADPOOL* pool, ...) {
   const auto axis = [=](int i) {
     const auto of = [i](const int64_t* sizes) { return static_cast<size_t>(sizes[i]); };
     return Axis{of(input_shape + 2), of(output_shape + 2), of(kernel), of(stride), of(dilation), of(padding),

@@ -13,11 +13,12 @@
 
 namespace ortrim {
 
-// As MlasNchwcConv, with fewer products; returns false, and computes nothing, where that would not be faster.
+// As MlasNchwcConv, with fewer products; returns false, and computes nothing, where that would not be faster. From 1.24
+// on more follows, of MLAS's own kernels.
 bool ConvolveTiled(std::atomic<const float*>& kept, const int64_t* input_shape, const int64_t* kernel,
                    const int64_t* dilation, const int64_t* padding, const int64_t* stride, const int64_t* output_shape,
                    size_t groups, const float* input, const float* filter, const float* bias, float* output,
-                   const MLAS_ACTIVATION* activation, bool zero, MLAS_THREADPOOL* pool);
+                   const MLAS_ACTIVATION* activation, bool zero, MLAS_THREADPOOL* pool, ...);
 
 struct WithFilters : onnxruntime::ConvAttributes {
   explicit WithFilters(const onnxruntime::OpKernelInfo& info) : ConvAttributes(info) {

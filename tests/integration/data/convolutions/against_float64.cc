@@ -16,7 +16,7 @@ namespace ortrim {
 // That of winograd.h.
 bool ConvolveTiled(std::atomic<const float*>&, const int64_t*, const int64_t*, const int64_t*, const int64_t*,
                    const int64_t*, const int64_t*, size_t, const float*, const float*, const float*, float*,
-                   const MLAS_ACTIVATION*, bool, MLAS_THREADPOOL*);
+                   const MLAS_ACTIVATION*, bool, MLAS_THREADPOOL*, ...);
 }  // namespace ortrim
 
 thread_local size_t ThreadedBufSize = 0;

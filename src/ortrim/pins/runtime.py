@@ -30,16 +30,12 @@ class VersionLimits:
 
 @pydantic.dataclasses.dataclass(frozen=True, kw_only=True, config=ConfigDict(extra="forbid"))
 class Proof:
-    """Who last built libraries of a version and found them in parity: `on` which day, for which targets, with what.
-
-    `alone` names the only model that was built, if there was but one.
-    """
+    """Who last built libraries of a version and found them in parity: `on` which day, for which targets, with what."""
 
     by: Literal["CI", "hand"]
     on: date
     targets: tuple[str, ...]
     figures: str
-    alone: str = ""
 
 
 def versions_file() -> dict[str, Any]:

@@ -20,14 +20,13 @@ def chosen_version(
 
     That of the `last` build stays if it is proved for the targets and reads the models: a plan does not change with the
     network. Else it is the newest that is proved for the targets, reads every model, and has sources that can be had
-    here, those proved by one model alone after all others; the default is taken for all targets and its sources are not
-    asked for. Raises `ModelError` as `check_limits`
+    here; the default is taken for all targets and its sources are not asked for. Raises `ModelError` as `check_limits`
     does, with what stands in the way of each.
     """
     proved = proofs()
     optional = optional_sources(())
     obstacles: dict[str, str] = {}
-    for version in sorted(proved, key=lambda each: (each != last, proved[each].alone)):
+    for version in sorted(proved, key=lambda each: each != last):
         why = _unread(version, models)
         if not why and version != default_version():
             unproved = [target for target in targets if target not in proved[version].targets]
@@ -37,8 +36,7 @@ def chosen_version(
             kept = ", as in the last build" if version == last else ""
             newer = "".join(f"; {other} is {why}" for other, why in obstacles.items())
             proof = proved[version]
-            alone = proof.alone and f" with {proof.alone} alone"
-            note(f"ONNX Runtime {version}{kept}, proved by {proof.by} on {proof.on:%-d %B %Y}{alone}{newer}")
+            note(f"ONNX Runtime {version}{kept}, proved by {proof.by} on {proof.on:%-d %B %Y}{newer}")
             return version
         obstacles[version] = why
     for where, facts in models.items():

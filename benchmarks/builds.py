@@ -27,19 +27,20 @@ class Built:
         return self.library.with_name("headers")
 
 
-def find_build(spec: Path, console: Console, target: str | None = None) -> Built:
+def find_build(spec: Path, console: Console, target: str | None = None, profile: str | None = None) -> Built:
     """Return the build of a buildspec for a target, by default this machine.
 
     Raises `UsageError` (`not-built`) and as planning does.
     """
     with TemporaryDirectory(prefix="ortrim-built-") as scratch:
-        request = request_from(str(spec), target=target, output=scratch)
+        request = request_from(str(spec), target=target, profile=profile, output=scratch)
         planned = planned_for(request, console)
         (plan,) = planned.plan.targets
         folder = finished_build(plan.job)
         if not folder.is_dir():
-            words = f"invoke build -s {spec}" + (f" -t {target}" if target else "")
-            raise UsageError("not-built", "it was not built here", where=str(spec), hint=f"run: {words}")
+            options = "".join(f" -{word} {value}" for word, value in (("t", target), ("p", profile)) if value)
+            hint = f"run: invoke build -s {spec}{options}"
+            raise UsageError("not-built", "it was not built here", where=str(spec), hint=hint)
         with console.step("compile the runner") as step:
             runner = executor_for(planned, plan, request, step).run_runner(plan.runner)
     return Built(planned=planned, library=result_of(folder).library, runner=runner)

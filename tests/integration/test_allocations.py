@@ -7,8 +7,8 @@ from typing import Final
 
 import onnx
 import pytest
+from instructions import requests_of
 from programs import compile_c
-from x64_instructions import requests_of
 
 from native_builds import built
 from ortrim.base.command import run

@@ -68,6 +68,12 @@ def test_rows_of_sixteen_are_right_by_vectors_of_eight(tmp_path: Path) -> None:
         ("return !padded &&", "return"),
         ("group * of->FilterCount * of->K", "0"),
         ("offsets + first", "offsets"),
+        ("window[1 + i] + rows.sign *", "window[1 + i] +"),
+        ("folded[rows.length - 1] = window[rows.length]", "folded[rows.length - 1] = 0"),
+        ("filters[0] == 0 && ", ""),
+        ("bool even = found.even == filter", "bool even = true"),
+        ("std::clamp(mirrored.even, first, last)", "last"),
+        ("0x1p-40f * largest", "largest"),
     ],
 )
 def test_a_wrong_kernel_is_seen(tmp_path: Path, right: str, wrong: str) -> None:

@@ -9,16 +9,20 @@ from platform import machine
 from typing import Final
 
 import pytest
-from programs import compile_c
-from x64_instructions import (
-    FOR_MACHINE,
-    Counter,
+from builds import Built
+from instructions import (
+    X64,
+    Meter,
     count,
     differences,
-    make_counter,
-    make_emulator,
+    for_machine,
+    make_meter,
+    measure,
+    official_kernels,
+    own_kernels,
     requests_of,
 )
+from programs import compile_c
 
 from native_builds import built
 from ortrim.base.command import run
@@ -68,15 +72,18 @@ def complaints(counted: Mapping[str, int], accepted: Mapping[str, int]) -> list[
 
 
 @pytest.fixture(scope="module")
-def demo(tmp_path_factory: pytest.TempPathFactory) -> tuple[Counter, RunRequest]:
-    folder = tmp_path_factory.mktemp("instructions")
-    build = built(DEMO, folder / "output")
-    ((ours, _),) = requests_of(build)
-    return make_counter(build.headers, folder), ours
+def build(tmp_path_factory: pytest.TempPathFactory) -> Built:
+    return built(DEMO, tmp_path_factory.mktemp("build"))
 
 
 @pytest.fixture(scope="module")
-def counted(demo: tuple[Counter, RunRequest]) -> dict[str, int]:
+def demo(build: Built, tmp_path_factory: pytest.TempPathFactory) -> tuple[Meter, RunRequest]:
+    ((ours, _),) = requests_of(build)
+    return make_meter(X64, tmp_path_factory.mktemp("instructions"), build.headers), ours
+
+
+@pytest.fixture(scope="module")
+def counted(demo: tuple[Meter, RunRequest]) -> dict[str, int]:
     return count(*demo)
 
 
@@ -90,12 +97,24 @@ def test_no_case_takes_more_instructions_than_were_accepted(counted: dict[str, i
 
 
 @counting
-def test_a_second_count_is_the_first(demo: tuple[Counter, RunRequest], counted: dict[str, int]) -> None:
+def test_a_second_count_is_the_first(demo: tuple[Meter, RunRequest], counted: dict[str, int]) -> None:
     """To three parts in a thousand, though addresses and the machine's other work differ."""
-    counter, request = demo
+    meter, request = demo
     case = request.cases[0]
-    again = count(counter, replace(request, cases=(case,)))[case.name]
+    again = count(meter, replace(request, cases=(case,)))[case.name]
     assert again == pytest.approx(counted[case.name], rel=0.003)
+
+
+@counting
+def test_kernels_take_most_of_an_inference(build: Built, demo: tuple[Meter, RunRequest]) -> None:
+    """In both libraries, of which the official one has no symbols; the demo's most are convolutions."""
+    ((ours, wheel),) = requests_of(build)
+    for request, kernels in ((ours, own_kernels(build.link_map)), (wheel, official_kernels(wheel.library))):
+        case = request.cases[0]
+        counted = measure(demo[0], replace(request, cases=(case,)), kernels)[case.name]
+        names = [kernels[address] for address in sorted(kernels)]
+        assert counted.instructions * 0.7 < sum(counted.functions.values()) < counted.instructions
+        assert names[max(counted.functions, key=lambda number: counted.functions[number])] == "Conv"
 
 
 @counting
@@ -104,12 +123,12 @@ def test_a_loop_has_as_many_instructions_as_its_code_says(tmp_path: Path) -> Non
     files = {tmp_path / "loop.c": LOOP, tmp_path / "question.c": QUESTION}
     for path, text in files.items():
         path.write_text(text)
-    compile_c(*FOR_MACHINE, *files, "-o", tmp_path / "loop")
+    compile_c(*for_machine(X64), *files, "-o", tmp_path / "loop")
     log = tmp_path / "log"
-    done = run((*make_emulator(tmp_path), log, tmp_path / "loop"))
+    done = run((*make_meter(X64, tmp_path).words(log), tmp_path / "loop"))
     assert done.returncode == 0, done.stderr
     (taken,) = differences(log.read_text().splitlines())
-    assert 0 <= taken - 2_000_000 < 20
+    assert 0 <= taken.instructions - 2_000_000 < 20
 
 
 @pytest.mark.parametrize(

@@ -197,13 +197,17 @@ PROTOBUF: Final = "*/src/google/protobuf/**/*.cc"
 REFUSE_SPARSE: Final = "refuse_sparse.h"
 LARGEST_BYTE: Final = "largest_byte.h"
 DIRECT: Final = "direct_convolutions.h"
-CONVOLUTION: Final = f"{CORE}/core/providers/cpu/nn/conv.cc"
 MLAS_HEADER: Final = f"{CORE}/core/mlas/inc/mlas.h"
 CONVOLVED: Final = re.compile(
     r"\bMlasConv\(\s*const MLAS_CONV_PARAMETERS\* Parameters,\s*const float\* Input,\s*const float\* Filter,"
     r"\s*const float\* Bias,\s*float\* WorkingBuffer,\s*float\* Output,\s*MLAS_THREADPOOL\* ThreadPool\s*\);"
 )
 """The function of MLAS's that `direct_convolutions.h` takes the place of."""
+FILTERED: Final = {
+    f"{CORE}/core/providers/cpu/nn/conv.cc": ("MlasConv(&Parameters,",),
+    f"{CORE}/core/providers/cpu/nn/conv.h": (": OpKernel(info), conv_attrs_(info)", "ConvAttributes conv_attrs_;"),
+}
+"""Where it is called, and the member that has what is known of filters."""
 ONE_ROW: Final = "one_row.h"
 ONE_ROW_LSTM: Final = "one_row_lstm.h"
 ONE_ROW_GRU: Final = "one_row_gru.h"
@@ -379,8 +383,7 @@ def _missing_hot(paths: JobPaths, job: BuildJob) -> Iterator[str]:
         return
     if not (paths.sources / SOFTMAX).is_file():
         yield LARGEST_BYTE
-    called = "MlasConv(&Parameters," in text_of(paths.sources / CONVOLUTION)
-    if not called or not CONVOLVED.search(text_of(paths.sources / MLAS_HEADER)):
+    if not _has_words(paths, FILTERED) or not CONVOLVED.search(text_of(paths.sources / MLAS_HEADER)):
         yield DIRECT
     product = _has_words(paths, PRODUCT)
     if not product:

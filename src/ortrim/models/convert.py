@@ -21,6 +21,7 @@ from ortrim.models.nchwc_graph import keep_blocks
 from ortrim.models.operators import parse_config, render_config
 from ortrim.models.ort_format import Damaged, canonical, misaligned_tensors
 from ortrim.models.prepare import keep, read_facts
+from ortrim.models.recurrent_graph import shorten_recurrent
 from ortrim.models.refusals import known_refusal, plain_words, refusal
 
 CPU: Final = "Haswell-noTSX,-x2apic,-tsc-deadline,-invpcid,-pcid"
@@ -117,14 +118,15 @@ def _convert(model: PreparedModel, conversion: Conversion, runtime: FullRuntime,
             _fail(str(answer["failure"]), str(answer.get("words", "")), model, runtime, folder)
 
     converter = converter_for(conversion.layout, runtime, model.name)
-    if laid_out:
-        with tempfile.TemporaryDirectory(dir=folder) as working:
+    with tempfile.TemporaryDirectory(dir=folder) as working:
+        source = shorten_recurrent(model.path, Path(working) / "shortened.onnx")
+        if laid_out:
             optimized = Path(working) / "optimized.onnx"
-            run("optimize", model.path, converter, optimized, conversion)
+            run("optimize", source, converter, optimized, conversion)
             keep_blocks(optimized, BLOCKS[conversion.layout])
             run("convert", optimized, runtime, output, replace(conversion, level="disable", layout="plain"))
-    else:
-        run("convert", model.path, converter, output, conversion)
+        else:
+            run("convert", source, converter, output, conversion)
     try:
         content = canonical(output.read_bytes())
     except Damaged as error:

@@ -61,13 +61,15 @@ WHOLE: Final = {
     f"{CORE}/core/graph/graph.cc": mechanisms.WEIGHTS,
     f"{CORE}/core/providers/cpu/nn/lstm.cc": "ONNX_CPU_OPERATOR_KERNEL(LSTM, 7, float, LSTM);\n",
     mechanisms.SOFTMAX: "std::max_element(first, last)",
-    mechanisms.CONVOLUTION: "    MlasConv(&Parameters,\n             Xdata.data(),\n",
     mechanisms.MLAS_HEADER: "MlasConv(\n    const MLAS_CONV_PARAMETERS* Parameters,\n    const float* Input,\n"
     "    const float* Filter,\n    const float* Bias,\n    float* WorkingBuffer,\n    float* Output,\n"
     "    MLAS_THREADPOOL* ThreadPool\n    );\n",
     **{
         name: "\n".join(words)
-        for wanted in (mechanisms.ARENA, mechanisms.PRODUCT, mechanisms.LSTM, mechanisms.GRU, mechanisms.TILED)
+        for wanted in (
+            *(mechanisms.ARENA, mechanisms.PRODUCT, mechanisms.LSTM, mechanisms.GRU),
+            *(mechanisms.TILED, mechanisms.FILTERED),
+        )
         for name, words in wanted.items()
     },
     mechanisms.UPSTREAM: "static constexpr OrtApi ort_api_1 = {\n    &OrtApis::Run,\n};\n",
@@ -129,7 +131,7 @@ def test_a_tree_that_has_everything_loses_nothing(tree: JobPaths) -> None:
         ([f"{CORE}/core/graph/graph.cc"], mechanisms.REFUSE_SPARSE),
         ([f"{CORE}/core/providers/cpu/nn/lstm.cc"], mechanisms.HOT_OPERATORS),
         ([mechanisms.SOFTMAX], mechanisms.LARGEST_BYTE),
-        ([mechanisms.CONVOLUTION], mechanisms.DIRECT),
+        *(([name], mechanisms.DIRECT) for name in sorted(mechanisms.FILTERED)),
         ([mechanisms.MLAS_HEADER], mechanisms.DIRECT),
         (["protobuf/src/google/protobuf/io/coded_stream.cc"], mechanisms.MESSAGES),
         (["protobuf/src/google/protobuf/message_lite.cc"], mechanisms.MESSAGES),

@@ -10,6 +10,7 @@
 #if defined(__clang__) && (defined(__x86_64__) || defined(__aarch64__))
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstring>
 #if defined(__aarch64__)
@@ -21,10 +22,49 @@
 
 namespace ortrim {
 
-// Filters of `length` floats, and `windows` windows of as many, of which one begins `apart` floats after the other.
+// Filters of `length` floats, and `windows` windows of as many, of which one begins `apart` floats after the other, as
+// filters do that `filters_apart` says. Of mirrored ones `sign` is not 0, and `length` is half of what they have.
 struct Rows {
-  size_t length, windows, apart;
+  size_t length, windows, apart, filters_apart;
+  float sign = 0;
 };
+
+// Of filters that begin with 0 and mirror themselves in their middle, as those of a Fourier transform of sound do, the
+// first `even` are even, the others odd.
+struct Mirrored {
+  bool all = false;
+  size_t even = 0;
+};
+constexpr size_t kMostMirrored = 2048;  // elements of a filter
+
+// What a pair differs by counts for nothing up to 2^-40 of the filters' largest element.
+inline Mirrored FindMirrored(const float* filters, size_t count, size_t length) {
+  Mirrored found;
+  float largest = 0;
+  for (size_t i = 0; i < count * length; i++) largest = std::max(largest, std::fabs(filters[i]));
+  const float most = 0x1p-40f * largest;
+  bool all = length % 2 == 0 && length >= 64 && length <= kMostMirrored && std::isfinite(largest);
+  for (size_t filter = 0; all && filter < count; filter++, filters += length) {
+    bool even = found.even == filter, odd = true;
+    for (size_t i = 1; i < length / 2; i++) {
+      even = even && std::fabs(filters[i] - filters[length - i]) <= most;
+      odd = odd && std::fabs(filters[i] + filters[length - i]) <= most;
+    }
+    found.even += even;
+    all = filters[0] == 0 && (even || odd);
+  }
+  found.all = all;
+  return found;
+}
+
+// Adds to each element of some windows, or subtracts from it, the one that mirrors it, so that one product does for both.
+inline void Fold(const Rows& rows, const float* window, size_t windows, float* __restrict folded) {
+  for (; windows != 0; windows--, window += rows.apart, folded += rows.length) {
+    const float* last = window + 2 * rows.length - 1;
+    for (size_t i = 0; i + 1 < rows.length; i++) folded[i] = window[1 + i] + rows.sign * *(last - i);
+    folded[rows.length - 1] = window[rows.length];
+  }
+}
 
 #define ORTRIM_UNROLLED _Pragma("clang loop unroll(full)") for
 
@@ -59,7 +99,7 @@ struct Sums {
   template <bool kMasked>
   [[gnu::always_inline]] void Add(const Rows& rows, const float* filter, const float* window, const M& used) {
     const float *outer = kHeld ? window : filter, *inner = kHeld ? filter : window;
-    const size_t outer_step = kHeld ? rows.apart : rows.length, inner_step = kHeld ? rows.length : rows.apart;
+    const size_t outer_step = kHeld ? rows.apart : rows.filters_apart, inner_step = kHeld ? rows.filters_apart : rows.apart;
     V held[kInner];
     ORTRIM_UNROLLED (int i = 0; i < kInner; i++) held[i] = Load<kMasked>(inner + i * inner_step, used);
     ORTRIM_UNROLLED (int o = 0; o < kOuter; o++) {
@@ -105,8 +145,9 @@ struct Sums {
   template <int kSteps>
   [[gnu::always_inline]] size_t AddGroups(const Rows& rows, const float* filter, const float* window) {
     const float *outer[kOuter], *inner[kInner];
-    ORTRIM_UNROLLED (int o = 0; o < kOuter; o++) outer[o] = kHeld ? window + o * rows.apart : filter + o * rows.length;
-    ORTRIM_UNROLLED (int i = 0; i < kInner; i++) inner[i] = kHeld ? filter + i * rows.length : window + i * rows.apart;
+    const size_t apart = rows.filters_apart;
+    ORTRIM_UNROLLED (int o = 0; o < kOuter; o++) outer[o] = kHeld ? window + o * rows.apart : filter + o * apart;
+    ORTRIM_UNROLLED (int i = 0; i < kInner; i++) inner[i] = kHeld ? filter + i * apart : window + i * rows.apart;
     size_t left = rows.length;
 #pragma clang loop unroll(disable)
     for (; left >= kSteps * kWidth; left -= kSteps * kWidth)
@@ -203,7 +244,7 @@ void MultiplyAll(const Rows& rows, const float* filter, const float* window, con
   const auto run = [&](auto multiply, size_t count) {
     for (; filters >= count; filters -= count) {
       multiply(rows, filter, window, bias, output);
-      filter += count * rows.length;
+      filter += count * rows.filters_apart;
       output += count * rows.windows;
       if (bias != nullptr) bias += count;
     }
@@ -217,12 +258,20 @@ void MultiplyAll(const Rows& rows, const float* filter, const float* window, con
 template <class Vectors>
 void Multiply(const Rows& rows, const float* filter, const float* window, const float* bias, float* output,
               size_t filters) {
-  size_t left = rows.windows;
-  for (; left >= 4; left -= 4, window += 4 * rows.apart, output += 4)
-    MultiplyAll<Vectors, 4>(rows, filter, window, bias, output, filters);
-  if (left == 3) MultiplyAll<Vectors, 3>(rows, filter, window, bias, output, filters);
-  if (left == 2) MultiplyAll<Vectors, 2>(rows, filter, window, bias, output, filters);
-  if (left == 1) MultiplyAll<Vectors, 1>(rows, filter, window, bias, output, filters);
+  float folded[4 * kMostMirrored / 2];
+  Rows used = rows;
+  if (rows.sign != 0) used.apart = rows.length, filter++;
+  for (size_t left = rows.windows; left != 0;) {
+    const size_t some = std::min<size_t>(left, 4);
+    const float* windows = window;
+    if (rows.sign != 0) Fold(rows, window, some, folded), windows = folded;
+    const auto multiply = some == 4   ? MultiplyAll<Vectors, 4>
+                          : some == 3 ? MultiplyAll<Vectors, 3>
+                          : some == 2 ? MultiplyAll<Vectors, 2>
+                                      : MultiplyAll<Vectors, 1>;
+    multiply(used, filter, windows, bias, output, filters);
+    left -= some, window += some * rows.apart, output += some;
+  }
 }
 
 // Copies the window of each position, one after another: of all channels what one of the kernel's places meets, or zeros.
@@ -264,14 +313,15 @@ inline bool LieInPlace(const MLAS_CONV_PARAMETERS& of) {
          (whole || (of.InputChannels == 1 && of.InputShape[0] * of.KernelShape[0] == 1));
 }
 
-// As MlasConv.
-inline void Convolve(const MLAS_CONV_PARAMETERS* of, const float* input, const float* filter, const float* bias,
-                     float* working, float* output, onnxruntime::concurrency::ThreadPool* threads) {
+// As MlasConv; `mirrored` are filters of one row of one channel, in one group.
+inline void Convolve(const Mirrored& mirrored, const MLAS_CONV_PARAMETERS* of, const float* input, const float* filter,
+                     const float* bias, float* working, float* output, onnxruntime::concurrency::ThreadPool* threads) {
   const bool in_place = of->Dimensions == 2 && LieInPlace(*of);
   const bool few = of->Dimensions == 2 && of->Algorithm == MlasConvAlgorithmExpandThenGemm && of->OutputSize < 16;
   if (!(in_place || few) || of->Beta != 0.0f || of->K < 16 || multiply == nullptr)
     return MlasConv(of, input, filter, bias, working, output, threads);
-  const Rows rows{of->K, of->OutputSize, in_place ? of->StrideShape[1] : of->K};
+  const bool folded = in_place && mirrored.all;
+  const Rows rows{folded ? of->K / 2 : of->K, of->OutputSize, in_place ? of->StrideShape[1] : of->K, of->K};
   constexpr size_t kBlock = 12;  // whose rows of 512 stay in the first cache
   const size_t blocks = (of->FilterCount + kBlock - 1) / kBlock;
   const double cost = double(kBlock) * rows.windows * rows.length / 8;
@@ -284,8 +334,15 @@ inline void Convolve(const MLAS_CONV_PARAMETERS* of, const float* input, const f
       onnxruntime::concurrency::ThreadPool::TryParallelFor(
           threads, blocks, cost, [&](ptrdiff_t begin, ptrdiff_t end) {
             const size_t first = begin * kBlock, last = std::min<size_t>(end * kBlock, of->FilterCount);
-            multiply(rows, filters + first * rows.length, windows, offsets == nullptr ? offsets : offsets + first,
-                     output + first * rows.windows, last - first);
+            const size_t odd = folded ? std::clamp(mirrored.even, first, last) : last;
+            const auto some = [&](size_t from, size_t to, float sign) {
+              Rows used = rows;
+              used.sign = folded ? sign : 0;
+              if (from != to)
+                multiply(used, filters + from * rows.filters_apart, windows, offsets == nullptr ? offsets : offsets + from,
+                         output + from * rows.windows, to - from);
+            };
+            some(first, odd, 1), some(odd, last, -1);
           });
       input += of->InputChannels * of->InputSize;
       output += of->FilterCount * of->OutputSize;
@@ -297,6 +354,31 @@ inline void Convolve(const MLAS_CONV_PARAMETERS* of, const float* input, const f
 
 }  // namespace ortrim
 
-#define MlasConv ortrim::Convolve
+#ifndef BUILD_MLAS_NO_ONNXRUNTIME
+#include "core/framework/op_kernel.h"
+#include "core/providers/cpu/nn/conv_attributes.h"
+
+namespace ortrim {
+
+// A convolution's attributes, and what is known of the filters that its model has. As large as upstream's class wherever
+// that is a member: fused_conv.cc includes this, too.
+struct OfFilters : onnxruntime::ConvAttributes {
+  explicit OfFilters(const onnxruntime::OpKernelInfo& info) : ConvAttributes(info) {
+    const onnxruntime::Tensor* filters = nullptr;
+    if (!info.TryGetConstantInput(1, &filters) || !filters->IsDataType<float>()) return;
+    const auto& shape = filters->Shape();
+    const int64_t axes = shape.NumDimensions(), count = axes < 3 ? 0 : shape[0], length = axes < 3 ? 0 : shape[axes - 1];
+    if (group == 1 && count * length != 0 && shape.Size() == count * length)
+      mirrored = FindMirrored(filters->Data<float>(), count, length);
+  }
+
+  Mirrored mirrored;
+};
+
+}  // namespace ortrim
+
+#define ConvAttributes ::ortrim::OfFilters
+#define MlasConv(...) ortrim::Convolve(conv_attrs_.mirrored, __VA_ARGS__)
+#endif
 
 #endif

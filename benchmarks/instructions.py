@@ -70,8 +70,9 @@ SLOTS: Final = frozenset({8, 1027})
 """R_X86_64_RELATIVE and R_AARCH64_RELATIVE: what fills a table with addresses as a library is loaded."""
 COMPUTE: Final = re.compile(r"onnxruntime::((?:\w+::)*\w+)(?:<.*>)?::Compute\(onnxruntime::OpKernelContext\*\) const")
 KERNEL: Final = "N11onnxruntime8OpKernelE"
-BASES: Final = (("__si_class_type_info", 16), ("__vmi_class_type_info", 24))
-"""Where a type of each form has its first base, in the C++ ABI of Itanium."""
+ONE_BASE: Final = "__si_class_type_info"
+SEVERAL_BASES: Final = "__vmi_class_type_info"
+"""Forms of types in the C++ ABI of Itanium: their base, or how many there are and these, is after the name."""
 NAMED: Final = re.compile(rb"N11onnxruntime[0-9][^\0]*\0")
 
 
@@ -171,6 +172,7 @@ def official_kernels(library: Path) -> dict[int, str]:
         elf = ELFFile(file)
         sections = {section.name: section for section in elf.iter_sections()}
         texts, entries = sections[".rodata"], tuple(struct.iter_unpack("<QQq", sections[".rela.dyn"].data()))
+        tables = sections[".data.rel.ro"]["sh_offset"] - sections[".data.rel.ro"]["sh_addr"]
         first, last, offset = texts["sh_addr"], texts["sh_addr"] + texts["sh_size"], texts["sh_offset"]
         slots = {place: address for place, kind, address in entries if kind & 0xFFFFFFFF in SLOTS}
         symbols = sections[".dynsym"]
@@ -180,10 +182,15 @@ def official_kernels(library: Path) -> dict[int, str]:
     found = ((slot, NAMED.match(data, at - first + offset)) for slot, at in slots.items() if first <= at < last)
     types = {slot - 8: match[0][:-1].decode() for slot, match in found if match}
 
+    def bases(kind: int) -> Iterator[int]:
+        """Yield the classes of ONNX Runtime that a type derives from."""
+        form = forms.get(kind, "")
+        count = struct.unpack_from("<I", data, kind + 20 + tables)[0] if SEVERAL_BASES in form else 0
+        places = (kind + 16,) if ONE_BASE in form else range(kind + 24, kind + 24 + 16 * count, 16)
+        yield from (slots[place] for place in places if slots.get(place) in types)
+
     def is_kernel(kind: int) -> bool:
-        """Whether a type is that of kernels, or derives from it by its first base."""
-        base = slots.get(kind + next((at for form, at in BASES if form in forms.get(kind, "")), 0))
-        return types[kind] == KERNEL or (base is not None and base in types and is_kernel(base))
+        return types[kind] == KERNEL or any(map(is_kernel, bases(kind)))
 
     kernels = ((slot, kind) for slot, kind in slots.items() if kind in types and slot + 24 in slots)
     classes = ((slots[slot + 24], class_of(types[kind])) for slot, kind in kernels if is_kernel(kind))

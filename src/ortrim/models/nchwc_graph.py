@@ -15,7 +15,7 @@ import onnx
 from numpy.typing import NDArray
 from onnx import numpy_helper
 
-from ortrim.models.onnx_files import array_of, read_names
+from ortrim.models.onnx_files import array_of, fresh, read_names, replace_nodes
 
 NCHWC: Final = "com.microsoft.nchwc"
 FROM_BLOCKS: Final = "ReorderOutput"
@@ -39,8 +39,8 @@ def keep_blocks(path: Path, block_size: int) -> None:
     """
     model = onnx.load(path)
     scalars = _scalars(model.graph)
-    _replace(model.graph, list(_with_short_hard_swish(model.graph, scalars)))
-    _replace(model.graph, list(_in_blocks(model.graph, scalars, block_size)))
+    replace_nodes(model.graph, list(_with_short_hard_swish(model.graph, scalars)))
+    replace_nodes(model.graph, list(_in_blocks(model.graph, scalars, block_size)))
     _Folding(model.graph, scalars, block_size).fold()
     onnx.save(model, path)
 
@@ -53,12 +53,6 @@ def _scalars(graph: onnx.GraphProto) -> dict[str, float]:
         for name, array in arrays.items()
         if array is not None and array.size == 1 and array.dtype == np.float32 and array.ndim <= 4
     }
-
-
-def _replace(graph: onnx.GraphProto, nodes: list[onnx.NodeProto]) -> None:
-    copies = [onnx.NodeProto.FromString(node.SerializeToString()) for node in nodes]
-    graph.ClearField("node")
-    graph.node.extend(copies)
 
 
 def _reads(graph: onnx.GraphProto) -> Counter[str]:
@@ -126,7 +120,7 @@ def _in_blocks(graph: onnx.GraphProto, scalars: Scalars, block_size: int) -> Ite
             back = source[made]
             blocks[made] = node.input[0]
             if node is not back:
-                blocks[made] = node.output[0] = _fresh(f"{made}_blocks", names)
+                blocks[made] = node.output[0] = fresh(f"{made}_blocks", names)
                 yield node
             if made in planes:
                 yield onnx.helper.make_node(FROM_BLOCKS, [blocks[made]], [made], domain=NCHWC, channels=_channels(back))
@@ -184,7 +178,7 @@ class _Folding:
             self._fold_behind(node)
         for node in reversed(list(self._nodes)):
             self._fold_before(node)
-        _replace(self._graph, self._nodes)
+        replace_nodes(self._graph, self._nodes)
         reads = _reads(self._graph)
         for tensor in [each for each in self._tensors.values() if not reads[each.name]]:
             self._graph.initializer.remove(tensor)
@@ -227,7 +221,7 @@ class _Folding:
             if product is None or product[1] in (0, 1) or self._readers(value) != [node]:
                 continue
             multiplied, factor, _ = product
-            self._new[name := _fresh(f"{node.output[0]}_term", self._names)] = np.array(term / factor)
+            self._new[name := fresh(f"{node.output[0]}_term", self._names)] = np.array(term / factor)
             node.op_type, node.input[:] = "Add", [multiplied, name]
             for each in takers:
                 self._change(each, factor, 1, 0)
@@ -262,7 +256,7 @@ class _Folding:
             convolution.input.extend([""] * (3 - len(convolution.input)))
             arrays[2] = np.zeros(arrays[1].shape[0]) + terms
         for position, array in arrays.items():
-            convolution.input[position] = name = _fresh(f"{convolution.output[0]}_{position}", self._names)
+            convolution.input[position] = name = fresh(f"{convolution.output[0]}_{position}", self._names)
             self._new[name] = array
 
     def _drop(self, node: onnx.NodeProto) -> None:
@@ -273,10 +267,3 @@ def _is_padded(convolution: onnx.NodeProto) -> bool:
     attributes = {each.name: each for each in convolution.attribute}
     fitted = "auto_pad" in attributes and attributes["auto_pad"].s not in (b"NOTSET", b"VALID")
     return fitted or ("pads" in attributes and any(attributes["pads"].ints))
-
-
-def _fresh(name: str, names: set[str]) -> str:
-    while name in names:
-        name += "_"
-    names.add(name)
-    return name

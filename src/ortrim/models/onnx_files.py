@@ -400,6 +400,21 @@ def read_names(nodes: Iterable[onnx.NodeProto]) -> Iterator[str]:
             yield from captured(graph)
 
 
+def replace_nodes(graph: onnx.GraphProto, nodes: Iterable[onnx.NodeProto]) -> None:
+    """Give a graph other nodes, some of its own among them."""
+    copies = [onnx.NodeProto.FromString(node.SerializeToString()) for node in nodes]
+    graph.ClearField("node")
+    graph.node.extend(copies)
+
+
+def fresh(name: str, names: set[str]) -> str:
+    """Return a name like this one that is none of `names`, which it is added to."""
+    while name in names:
+        name += "_"
+    names.add(name)
+    return name
+
+
 def captured(graph: onnx.GraphProto) -> tuple[str, ...]:
     """Return the values that a graph reads from outside, its inner graphs' among them, each once and in order."""
     made = {value.name for value in graph.input} | {name for node in graph.node for name in node.output}

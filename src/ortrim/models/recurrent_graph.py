@@ -12,7 +12,7 @@ import numpy as np
 import onnx
 from onnx import helper, numpy_helper
 
-from ortrim.models.onnx_files import array_of, read_names
+from ortrim.models.onnx_files import array_of, fresh, read_names, replace_nodes
 
 STATES: Final = {"GRU": (5,), "LSTM": (5, 6), "RNN": (5,)}
 """Where each operator has its first states."""
@@ -84,10 +84,7 @@ class _Joining:
 
     def join(self) -> None:
         """Change the graph."""
-        nodes = [new for node in self._graph.node for new in self._joined(node) or (node,)]
-        copies = [onnx.NodeProto.FromString(node.SerializeToString()) for node in nodes]
-        self._graph.ClearField("node")
-        self._graph.node.extend(copies)
+        replace_nodes(self._graph, [new for node in self._graph.node for new in self._joined(node) or (node,)])
 
     def _joined(self, node: onnx.NodeProto) -> tuple[onnx.NodeProto, ...]:
         """Return what takes the place of a node that joins all steps of both directions, or their last ones."""
@@ -106,14 +103,14 @@ class _Joining:
             return self._transposed(network.output[0], [0, 2, 1, 3], [0, 0, size], node)
         if [step and step[2] for step in steps] == [-1, 0] and axis in (1, -1) and not any(network.input[4:5]):
             network.output.extend([""] * (2 - len(network.output)))
-            network.output[1] = network.output[1] or self._fresh(f"{network.output[0]}_last")
+            network.output[1] = network.output[1] or fresh(f"{network.output[0]}_last", self._names)
             return self._transposed(network.output[1], [1, 0, 2], [0, size], node)
         return ()
 
     def _transposed(
         self, source: str, order: list[int], sizes: list[int], node: onnx.NodeProto
     ) -> tuple[onnx.NodeProto, ...]:
-        turned, shape = (self._fresh(f"{node.output[0]}_{word}") for word in ("turned", "shape"))
+        turned, shape = (fresh(f"{node.output[0]}_{word}", self._names) for word in ("turned", "shape"))
         self._graph.initializer.append(numpy_helper.from_array(np.array(sizes, np.int64), shape))
         transposition = helper.make_node("Transpose", [source], [turned], perm=order)
         return transposition, helper.make_node("Reshape", [turned, shape], node.output, name=node.name)
@@ -134,12 +131,6 @@ class _Joining:
     def _numbers(self, name: str) -> list[int] | None:
         return self._constants[name].ravel().tolist() if name in self._constants else None
 
-    def _fresh(self, name: str) -> str:
-        while name in self._names:
-            name += "_"
-        self._names.add(name)
-        return name
-
 
 def _drop_unread(graph: onnx.GraphProto) -> None:
     read = {value.name for value in graph.output}
@@ -148,8 +139,6 @@ def _drop_unread(graph: onnx.GraphProto) -> None:
         if read.intersection(filter(None, node.output)):
             kept.append(node)
             read.update(read_names([node]))
-    copies = [onnx.NodeProto.FromString(node.SerializeToString()) for node in reversed(kept)]
-    graph.ClearField("node")
-    graph.node.extend(copies)
+    replace_nodes(graph, reversed(kept))
     for tensor in [each for each in graph.initializer if each.name not in read]:
         graph.initializer.remove(tensor)

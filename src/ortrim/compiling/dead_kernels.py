@@ -20,6 +20,10 @@ AVX512_CONVOLUTIONS: Final = "avx512_convolutions.cc"
 """Ours there, with convolution kernels of its own for NCHWc layout, block size 8."""
 NEON_CONVOLUTIONS: Final = "neon_convolutions.cc"
 """The same for ARM64, where models in that layout do not run without."""
+WINOGRAD: Final = "winograd_filters.h"
+"""Ours, by which convolutions in that layout come to fewer products."""
+WINOGRAD_AVX2: Final = "winograd_avx2.cc"
+"""Those on x64; ARM64's source has them inside."""
 CONSTRUCTORS: Final = ("platform.cpp", *AVX512_SOURCES)  # what fills the table: upstream's, and ours
 DECLARATIONS: Final = "mlasi.h"
 STRUCTURE: Final = re.compile(r"^struct MLAS_PLATFORM \{.*?^\};", re.DOTALL | re.MULTILINE)

@@ -13,6 +13,7 @@ from typing import Final
 from ortrim.base.files import storage_errors
 from ortrim.buildspec.build_options import Api
 from ortrim.compiling import dead_kernels
+from ortrim.compiling.dead_kernels import WINOGRAD
 from ortrim.compiling.plan import BuildJob
 from ortrim.compiling.upstream import KERNELS, typed_units
 from ortrim.compiling.upstream_arguments import keeps_blocks, laid_out_sources
@@ -248,7 +249,6 @@ GRU: Final = {
     ),
 }
 """The function that `one_row_gru.h` takes the place of, the members that it reads, and what it calls."""
-WINOGRAD: Final = "winograd_filters.h"
 TILED: Final = {
     f"{CORE}/contrib_ops/cpu/nchwc_ops.h": ("OpKernel(info), conv_attrs_(info) {", "ConvAttributes conv_attrs_;"),
     f"{CORE}/contrib_ops/cpu/nchwc_ops.cc": (
@@ -286,8 +286,7 @@ COSTS: Final = {
     ONE_ROW: "MLAS calls its kernels in another way; products of one row take up to three times the instructions",
     ONE_ROW_LSTM: "LSTM's source is of another form; an LSTM over one sequence is slower",
     ONE_ROW_GRU: "GRU's source is of another form; a GRU over one sequence is slower",
-    WINOGRAD: "a convolution in NCHWc layout is of another form; on ARM64 those of three or five places take twice the "
-    "products",
+    WINOGRAD: "a convolution in NCHWc layout is of another form; those of three or five places take twice the products",
     KEPT_BLOCKS: "the table of C functions is not found; an inference allocates its memory anew",
     ROOM_ARENA: "BFCArena is of another form; the memory of small tensors is divided and joined in every inference",
     ERRORS: "upstream's macros for errors are not found as they were; the library is an eighth larger",
@@ -392,7 +391,7 @@ def _missing_hot(paths: JobPaths, job: BuildJob) -> Iterator[str]:
         yield ONE_ROW_LSTM
     if not product or not _has_words(paths, GRU):
         yield ONE_ROW_GRU
-    if dead_kernels.NEON_CONVOLUTIONS in laid_out_sources(job) and not _has_words(paths, TILED):
+    if WINOGRAD in laid_out_sources(job) and not _has_words(paths, TILED):
         yield WINOGRAD
     yield from (name for name in HOT_SOURCES if not any(core.glob(f"{name}*")))
 

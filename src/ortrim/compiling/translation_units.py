@@ -23,7 +23,7 @@ from ortrim.base.files import storage_errors, write_atomically
 from ortrim.base.json import first_fault, read_json, to_canonical_json, to_data
 from ortrim.buildspec.problems import VERSION
 from ortrim.buildspec.targets import TARGETS
-from ortrim.compiling.dead_kernels import AVX512_CONVOLUTIONS, AVX512_KERNELS, AVX512_NCHWC, NEON_CONVOLUTIONS
+from ortrim.compiling.dead_kernels import AVX512_KERNELS, AVX512_NCHWC
 from ortrim.errors import SourcesError, StorageError
 from ortrim.models.operators import RequiredOperators
 from ortrim.pins.shipped import pin_names, pin_text
@@ -240,9 +240,7 @@ WIDE_UNITS: Final = {
         "x86_64/QgemvU8S8KernelAvx512Core.S", "x86_64/QgemvU8S8KernelAvx512Vnni.S", "x86_64/SgemmKernelAvx512F.S",
         "x86_64/SoftmaxKernelAvx512F.S", "x86_64/TransKernelAvx512F.S",
     ),
-    AVX512_CONVOLUTIONS: (),
     AVX512_NCHWC: ("x86_64/SconvKernelAvx512F.S", "x86_64/SpoolKernelAvx512F.S"),
-    NEON_CONVOLUTIONS: (),
 }  # fmt: skip
 """By the source of ours that puts kernels into MLAS's table: where MLAS has them, below its own folder."""
 FEW_BITS_UNITS: Final = ("sqnbitgemm_kernel_avx512.cpp", "sqnbitgemm_kernel_avx512vnni.cpp")
@@ -263,7 +261,7 @@ def select_units(index: UnitIndex, operators: RequiredOperators) -> tuple[str, .
 def wide_units(index: UnitIndex, sources: Collection[str], *, few_bits: bool = False) -> tuple[str, ...]:
     """Return the paths of the units that these of `WIDE_UNITS`' sources name kernels of, with all that these need."""
     more = FEW_BITS_UNITS if few_bits and AVX512_KERNELS in sources else ()
-    names = (*(name for source in sources for name in WIDE_UNITS[source]), *more)
+    names = (*(name for source in sources for name in WIDE_UNITS.get(source, ())), *more)
     endings = tuple(f"/mlas/lib/{name}" for name in names)
     named = {number for number, unit in enumerate(index.units) if unit.path.endswith(endings)}
     return _paths(index, named)

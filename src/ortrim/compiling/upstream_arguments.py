@@ -15,6 +15,8 @@ from ortrim.compiling.dead_kernels import (
     FLOAT16,
     NEON_CONVOLUTIONS,
     OF_UPSTREAM,
+    WINOGRAD,
+    WINOGRAD_AVX2,
 )
 from ortrim.compiling.plan import BuildJob, PlannedModel
 from ortrim.errors import PlanError
@@ -249,8 +251,9 @@ def laid_out_sources(job: BuildJob) -> tuple[str, ...]:
     if job.nchwc_block_size != 8 or NCHWC not in job.operator_config:
         return ()
     if job.target.architecture is Architecture.ARM64:
-        return (NEON_CONVOLUTIONS,)
-    return (AVX512_CONVOLUTIONS,) if job.build_options.avx512_kernels else ()
+        return (NEON_CONVOLUTIONS, WINOGRAD) if job.tiled else (NEON_CONVOLUTIONS,)
+    wide = (AVX512_CONVOLUTIONS,) if job.build_options.avx512_kernels else ()
+    return (*wide, WINOGRAD_AVX2, WINOGRAD) if job.tiled and job.toolchain.kind != "gcc" else wide
 
 
 def _wide_surrogates(job: BuildJob) -> tuple[str, ...]:

@@ -339,6 +339,7 @@ def _shared(job: plan.BuildJob) -> plan.BuildJob:
         job,
         operator_config="",
         nchwc_block_size=0,
+        tiled=False,
         linkage="shared",
         expected_outputs=job.expected_outputs if job.linkage == "shared" else outputs,
     )

@@ -188,7 +188,8 @@ class ModelUses:
 
     `saved` are the operators that optimizations saved in the model make; a plain minimal build does not apply these.
     `element_types` are those of all its values, in C++ names, of the elements of sequences and maps too, sorted; one
-    that is not known is empty. `sparse` says whether it has sparse weights.
+    that is not known is empty. `sparse` says whether it has sparse weights, `tiled` whether it has a convolution that
+    `resources/cmake/winograd.h` may compute.
     """
 
     format_version: str
@@ -196,6 +197,7 @@ class ModelUses:
     saved: tuple[OperatorId, ...] = ()
     element_types: tuple[str, ...] = ()
     sparse: bool = False
+    tiled: bool = False
 
 
 def uses_of(required: RequiredOperators) -> tuple[OperatorUse, ...]:

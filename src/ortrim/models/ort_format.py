@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from ortrim.errors import ModelError
-from ortrim.models.operators import ELEMENT_TYPES, ModelUses, OperatorId, OperatorUse
+from ortrim.models.operators import ELEMENT_TYPES, NCHWC, ModelUses, OperatorId, OperatorUse
 
 IDENTIFIER: Final = b"ORTM"
 MAXIMUM_DEPTH: Final = 64
@@ -78,6 +78,12 @@ class Table:
         for element in self._elements(slot):
             yield self._text(self._target(element))
 
+    def integers(self, slot: int) -> Iterator[int]:
+        """Yield the numbers of a vector of 64-bit integers."""
+        for element in self._elements(slot, 8):
+            self.account.take(1)
+            yield read(self.data, element, "q")
+
     def bytes_at(self, slot: int) -> tuple[int, int] | None:
         """Return where the bytes of a vector of bytes begin in the file, and how many they are; None when absent."""
         place = self.place_of(slot)
@@ -116,14 +122,14 @@ class Table:
         self.account.take(1 + length // TEXT_BYTES_A_STEP)
         return self.data[position + 4 : position + 4 + length].decode(errors="replace")
 
-    def _elements(self, slot: int) -> Iterator[int]:
+    def _elements(self, slot: int, size: int = 4) -> Iterator[int]:
         place = self.place_of(slot)
         if place:
             start = self._target(place)
             length = read(self.data, start, "I")
-            if start + 4 + 4 * length > len(self.data):
+            if start + 4 + size * length > len(self.data):
                 raise Damaged
-            yield from range(start + 4, start + 4 + 4 * length, 4)
+            yield from range(start + 4, start + 4 + size * length, size)
 
 
 def read(data: bytes, position: int, kind: str) -> int:
@@ -171,6 +177,8 @@ TENSOR: Final = 1
 SEQUENCE: Final = 2
 MAP: Final = 3
 """`TypeInfoValue`."""
+BLOCK: Final = 8
+"""Channels of a block in NCHWc layout, for the processors that all run it."""
 DEEPEST_TYPE: Final = 16
 """Sequences and maps may hold each other; ONNX Runtime knows sequences of maps and no more."""
 
@@ -209,7 +217,24 @@ def _uses(session: Table) -> ModelUses:
         saved=tuple(sorted({made for graph in graphs for made in _saved(graph)})),
         element_types=tuple(sorted({kind for graph in graphs for kind in _element_types(graph)})),
         sparse=any(True for graph in graphs for _ in graph.tables(7)),
+        tiled=any(_is_tiled(node, graphs) for graph in graphs for node in graph.tables(2)),
     )
+
+
+def _is_tiled(node: Table, graphs: Iterable[Table]) -> bool:
+    """Whether a node is a convolution in NCHWc layout with three or five neighbouring places along an axis.
+
+    As `HasTiles` in `resources/cmake/winograd.h` has it; filters of less than a block of channels are for others.
+    """
+    if (node.text(2), node.text(5)) != (NCHWC, "Conv"):
+        return False
+    names = tuple(node.texts(8))[1:2]
+    shapes = (tuple(weight.integers(2)) for graph in graphs for weight in graph.tables(0) if weight.text(0) in names)
+    shape = next(shapes, ())
+    of = {attribute.text(0): tuple(attribute.integers(9)) for attribute in node.tables(10)}
+    steps = (of.get(key) or (1, 1) for key in ("strides", "dilations"))
+    axes = zip(shape[2:], *steps, strict=False)
+    return shape[1:2] >= (BLOCK,) and any(axis in {(3, 1, 1), (5, 1, 1)} for axis in axes)
 
 
 def _require_made(graph: Table) -> None:

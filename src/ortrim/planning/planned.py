@@ -324,11 +324,13 @@ def _cases(models: Models) -> tuple[tuple[Case, ...], ...]:
 def _contents(models: Models, cases: tuple[tuple[Case, ...], ...], hot: tuple[str, ...]) -> Contents:
     """Return what a library for the models has; operators in NCHWc layout are hot where some are."""
     nchwc = tuple(f"{NCHWC}:{each.name}" for each in models.operators.operators if each.domain == NCHWC)
+    uses = tuple(read_uses(model.path) for model in models.converted)
     return Contents(
         operators=models.operators,
         hot_operators=required_of((*hot, *nchwc), models.operators)[0] if hot else (),
         models=tuple(_planned_model(models, number, own) for number, own in enumerate(cases)),
-        unused_types=unused_types(models.operators, tuple(read_uses(model.path) for model in models.converted)),
+        unused_types=unused_types(models.operators, uses),
+        tiled=any(each.tiled for each in uses),
     )
 
 

@@ -73,13 +73,14 @@ def _require_one_width(job: BuildJob, laid_out: list[PlannedModel]) -> None:
 class Contents:
     """What a library is for: models, their operators, those that are hot, and the kinds of values that none has.
 
-    `hot_operators` are those that `invoke hot` found, none for all.
+    `hot_operators` are those that `invoke hot` found, none for all; `tiled` is as in `BuildJob`.
     """
 
     operators: RequiredOperators
     models: tuple[PlannedModel, ...]
     unused_types: tuple[str, ...] = ()
     hot_operators: tuple[str, ...] = ()
+    tiled: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -174,6 +175,7 @@ def _job(
         # In an order of their own, where what is hot is compiled otherwise than the rest.
         hot_operators=tuple(sorted(set(inside.hot_operators))) if chosen.hot != chosen.cold else (),
         nchwc_block_size=max((BLOCKS[model.layout] for model in inside.models if model.layout in BLOCKS), default=0),
+        tiled=inside.tiled,
         toolchain=toolchain,
         tools=tools,
         hooks_sha256=hooks_sha256,

@@ -30,7 +30,7 @@ from ortrim.binaries.link_map import (
 )
 from ortrim.binaries.macho.files import MachSection, diagnosed, fat_parts, is_fat, is_macho, read_sections
 from ortrim.compiling import mechanisms
-from ortrim.compiling.dead_kernels import AVX512_CONVOLUTIONS, AVX512_SOURCES, NEON_CONVOLUTIONS
+from ortrim.compiling.dead_kernels import AVX512_CONVOLUTIONS, AVX512_SOURCES, NEON_CONVOLUTIONS, WINOGRAD_AVX2
 from ortrim.compiling.translation_units import Owners, UnitIndex, demangled_kernel_key, object_owners
 from ortrim.errors import ToolError
 
@@ -44,7 +44,8 @@ C_API: Final = re.compile(
 )
 """Objects of ONNX Runtime's session and framework libraries that do nothing but serve the C API."""
 OURS: Final = {
-    **dict.fromkeys((*AVX512_SOURCES, AVX512_CONVOLUTIONS, NEON_CONVOLUTIONS, "cpu_features.c", "unreached.c"), "mlas"),
+    **dict.fromkeys((*AVX512_SOURCES, AVX512_CONVOLUTIONS, NEON_CONVOLUTIONS, WINOGRAD_AVX2), "mlas"),
+    "cpu_features.c": "mlas", "unreached.c": "mlas",
     mechanisms.C_API: "c api", mechanisms.ERRORS: "common", mechanisms.KEPT_BLOCKS: "framework",
     "no_demangler.c": "libc++abi", "apple_log_sink.cc": "common", "apple_new.cc": "libc++",
     "close_library.c": "libc",

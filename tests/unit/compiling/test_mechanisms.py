@@ -166,7 +166,7 @@ def test_the_argument_that_newer_versions_have_after_the_threads_stands_in_no_on
 
 @pytest.mark.parametrize("added", ["", ", use_bf16", ", &mlas_backend_kernel_selector_config_, use_bf16"])
 def test_winograds_products_do_without_what_newer_versions_say_of_other_kernels(tree: JobPaths, added: str) -> None:
-    job = replace(job_of(), target=TARGETS["linux-arm64"], nchwc_block_size=8)
+    job = replace(job_of(), target=TARGETS["linux-arm64"], nchwc_block_size=8, tiled=True)
     threads = "context->GetOperatorThreadPool()"
     source = tree.sources / mechanisms.CORE / "contrib_ops/cpu/nchwc_ops.cc"
     assert threads in source.read_text()
@@ -189,12 +189,12 @@ def test_what_has_one_row_goes_with_the_product_that_it_calls(tree: JobPaths, fi
 
 @pytest.mark.parametrize("file", mechanisms.TILED)
 def test_winograds_products_are_left_out_where_they_are_missed(tree: JobPaths, file: str) -> None:
-    """By builds for ARM64 with models in NCHWc layout."""
-    job = replace(job_of(), target=TARGETS["linux-arm64"], nchwc_block_size=8)
-    laid_out = replace(job, operator_config="com.microsoft.nchwc;1;Conv\n")
-    assert mechanisms.WINOGRAD not in mechanisms.find_mechanisms(tree, laid_out, TEXTS).left_out
+    """By builds for ARM64 and x64 with convolutions in NCHWc layout that take them."""
+    job = replace(job_of(), nchwc_block_size=8, operator_config="com.microsoft.nchwc;1;Conv\n")
+    tiled = [replace(job, target=TARGETS[name], tiled=True) for name in ("linux-arm64", "linux-x64")]
+    assert not any(mechanisms.WINOGRAD in mechanisms.find_mechanisms(tree, each, TEXTS).left_out for each in tiled)
     (tree.sources / file).write_text("void other();\n")
-    assert mechanisms.WINOGRAD in mechanisms.find_mechanisms(tree, laid_out, TEXTS).left_out
+    assert all(mechanisms.WINOGRAD in mechanisms.find_mechanisms(tree, each, TEXTS).left_out for each in tiled)
     assert mechanisms.WINOGRAD not in mechanisms.find_mechanisms(tree, job, TEXTS).left_out
 
 

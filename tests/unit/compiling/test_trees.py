@@ -54,9 +54,13 @@ def test_jobs_that_differ_in_their_operators_share_a_tree() -> None:
 
 def test_jobs_for_models_of_another_layout_share_a_tree_but_for_the_widest() -> None:
     """What is added for NCHWc layout is chosen with the sources; only that for block size 16 is in the arguments."""
-    eight = with_arguments(replace(JOB, nchwc_block_size=8, operator_config="com.microsoft.nchwc;1;Conv\n"))
+    config = "com.microsoft.nchwc;1;Conv\n"
+    eight = with_arguments(replace(JOB, nchwc_block_size=8, tiled=True, operator_config=config))
     sixteen = replace(JOB, nchwc_block_size=16)
-    assert wide_sources(eight)[-1] == "avx512_convolutions.cc"
+    wide = ("avx512_convolutions.cc", "winograd_avx2.cc", "winograd_filters.h")
+    assert wide_sources(eight)[-3:] == wide
+    assert wide_sources(replace(eight, tiled=False))[-1] == wide[0]
+    assert not {*wide[1:]} & {*wide_sources(replace(eight, toolchain=replace(JOB.toolchain, kind="gcc")))}
     assert tree_of(eight) == tree_of(JOB)
     assert tree_of(with_arguments(sixteen)) != tree_of(JOB)
 

@@ -1,9 +1,11 @@
 """What a model in ORT format asks of a runtime, read from files that ONNX Runtime 1.21.0 wrote."""
 
+import math
 import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from platform import machine
 from typing import Any, cast
 
 import onnxruntime
@@ -61,6 +63,37 @@ def test_types_and_left_out_inputs_are_reported(tmp_path: Path) -> None:
     assert clip.operator == OperatorId(domain="ai.onnx", opset=13, name="Clip")
     assert (clip.inputs, clip.outputs, clip.node) == (("float", "", "float"), ("float",), "first")
     assert (cast.inputs, cast.outputs) == (("float",), ("std::string",))
+
+
+@pytest.mark.parametrize(
+    ("shape", "attributes", "tiled"),
+    [
+        ((32, 32, 3, 3), {}, True),
+        ((32, 32, 5, 1), {}, True),
+        ((32, 32, 3, 3), {"strides": [2, 1]}, True),
+        ((32, 32, 3, 3), {"strides": [2, 2]}, False),
+        ((32, 32, 3, 3), {"dilations": [2, 2]}, False),
+        ((32, 32, 1, 1), {}, False),
+        ((32, 32, 7, 7), {}, False),
+        ((32, 1, 3, 3), {"group": 32}, False),
+        ((32, 3, 3, 3), {}, False),
+    ],
+)
+@pytest.mark.skipif(machine() not in {"x86_64", "AMD64"}, reason="the official library has NCHWc layout on x64 alone")
+def test_convolutions_for_fewer_products_are_known(
+    tmp_path: Path, shape: tuple[int, ...], attributes: dict[str, Any], *, tiled: bool
+) -> None:
+    weights = helper.make_tensor("w", TensorProto.FLOAT, shape, [0.5] * math.prod(shape))
+    picture = value("x", shape=(1, shape[1] * attributes.get("group", 1), 16, 16))
+    model = model_of(
+        [helper.make_node("Conv", ["x", "w"], ["y"], **attributes)],
+        [picture],
+        [value("y", shape=(None,) * 4)],
+        initializers=[weights],
+    )
+    found = read_uses(converted(model, tmp_path, session__disable_prepacking="0"))
+    assert {each.operator.domain for each in found.uses if each.operator.name == "Conv"} == {"com.microsoft.nchwc"}
+    assert found.tiled is tiled
 
 
 def test_what_is_no_tensor_has_no_type(tmp_path: Path) -> None:

@@ -52,7 +52,8 @@ def test_a_model_for_x64_runs_on_arm64_by_kernels_of_our_own(target: str) -> Non
         (planned,) = sample_plan(target, models=(model,), profile=profile).targets
         job = replace(planned.job, operator_config="com.microsoft.nchwc;1;Conv\n")
         assert (job.nchwc_block_size, laid_out_sources(job)) == (8, ("neon_convolutions.cc",))
-        assert laid_out_sources(replace(job, nchwc_block_size=0)) == ()
+        assert laid_out_sources(replace(job, tiled=True)) == ("neon_convolutions.cc", "winograd_filters.h")
+        assert laid_out_sources(replace(job, nchwc_block_size=0, tiled=True)) == ()
         require_layouts(replace(job, ort_version="1.25.0"), (model,))
 
 

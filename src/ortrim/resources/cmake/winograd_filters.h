@@ -20,10 +20,16 @@ bool ConvolveTiled(std::atomic<const float*>& kept, const int64_t* input_shape, 
                    size_t groups, const float* input, const float* filter, const float* bias, float* output,
                    const MLAS_ACTIVATION* activation, bool zero, MLAS_THREADPOOL* pool, ...);
 
+#if defined(__x86_64__)
+bool HasTransforms();  // which are AVX2's
+#else
+constexpr bool HasTransforms() { return true; }
+#endif
+
 struct WithFilters : onnxruntime::ConvAttributes {
   explicit WithFilters(const onnxruntime::OpKernelInfo& info) : ConvAttributes(info) {
     const onnxruntime::Tensor* filter = nullptr;
-    constant = info.TryGetConstantInput(1, &filter);
+    constant = HasTransforms() && info.TryGetConstantInput(1, &filter);
   }
   ~WithFilters() { delete[] kept.load(); }
 

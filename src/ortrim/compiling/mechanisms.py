@@ -267,6 +267,22 @@ ARENA: Final = {
     f"{CORE}/core/framework/allocator_utils.cc": ("std::make_unique<BFCArena>(std::move(device_allocator),",),
 }  # fmt: skip
 """The class that `room_arena.h` derives its own from, and the one place where such an arena is made."""
+LOADING: Final[Mapping[str, Mapping[str, tuple[str, ...]]]] = {
+    "same_types.h": {
+        f"{CORE}/core/framework/allocation_planner.cc": (
+            "static size_t GetElementSize(const DataType& tensor_type) {",
+            *("const auto& ptype1 = arg1.Type();", "const auto& ptype2 = arg2.Type();"),
+            *("auto type1_size = GetElementSize(ptype1);", "auto type2_size = GetElementSize(ptype2);"),
+        ),
+    },
+    "weights_hash.h": {
+        f"{CORE}/core/framework/prepacked_weights.cc": (
+            "MurmurHash3::x86_128(data, len, hash[0], &hash)",
+            *("hash[0] & 0xfffffff8;", "returned_hash |= uint64_t(hash[1]) << 32;"),
+        ),
+    },
+}
+"""For each header that makes loading quicker, the function that it asks less often or takes, and what is read of it."""
 ERRORS: Final = "messages.cc"
 TABLE: Final = "dead-kernel elimination"
 MESSAGES: Final = "unread messages"
@@ -289,6 +305,8 @@ COSTS: Final = {
     WINOGRAD: "a convolution in NCHWc layout is of another form; those of three or five places take twice the products",
     KEPT_BLOCKS: "the table of C functions is not found; an inference allocates its memory anew",
     ROOM_ARENA: "BFCArena is of another form; the memory of small tensors is divided and joined in every inference",
+    "same_types.h": "the allocation planner compares tensors in another way; loading takes up to twice as long",
+    "weights_hash.h": "packed weights are hashed in another way; loading takes up to a fifth longer",
     ERRORS: "upstream's macros for errors are not found as they were; the library is an eighth larger",
     C_API: "the table of C functions is not found; all of them stay in the library",
     TYPES: "no kernel includes upstream's type control; a change of types compiles every kernel again",
@@ -355,6 +373,7 @@ def _missing(paths: JobPaths, job: BuildJob, texts: Mapping[str, str]) -> Iterat
         yield TYPES
     if keeps_blocks(job) and not _has_words(paths, ARENA):
         yield ROOM_ARENA
+    yield from (name for name, words in LOADING.items() if not _has_words(paths, words))
     if job.build_options.lean_errors and not _has_macros(paths.sources / COMMON):
         yield ERRORS
 

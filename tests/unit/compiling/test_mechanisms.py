@@ -67,6 +67,7 @@ WHOLE: Final = {
     **{
         name: "\n".join(words)
         for wanted in (
+            *(mechanisms.ARENA, *mechanisms.LOADING.values()),
             *(mechanisms.ARENA, mechanisms.PRODUCT, mechanisms.LSTM, mechanisms.GRU),
             *(mechanisms.TILED, mechanisms.FILTERED),
         )
@@ -140,6 +141,7 @@ def test_a_tree_that_has_everything_loses_nothing(tree: JobPaths) -> None:
         ([f"{mechanisms.COMMON}/logging/macros.h"], mechanisms.ERRORS),
         ([f"{CORE}/core/framework/sequential_executor.cc"], "core/framework/sequential_executor"),
         *(([name], mechanisms.ROOM_ARENA) for name in mechanisms.ARENA),
+        *(([name], header) for header, words in mechanisms.LOADING.items() for name in words),
         *(([name], mechanisms.ONE_ROW_LSTM) for name in sorted(mechanisms.LSTM.keys() - mechanisms.ADDED)),
         *(([name], mechanisms.ONE_ROW_GRU) for name in sorted(mechanisms.GRU.keys() - mechanisms.ADDED)),
         ([mechanisms.UPSTREAM], mechanisms.KEPT_BLOCKS),

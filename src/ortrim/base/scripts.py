@@ -15,8 +15,8 @@ from ortrim.base.build_bundle import WHEELS, site_bundle
 from ortrim.base.cache import cache_folder, cached_folder
 from ortrim.base.command import Completed, is_shortage, last_lines, out_of_memory, run, signal_name
 from ortrim.base.files import disk_full, require_space, says_full, shipped_folder, storage_errors
-from ortrim.base.tools import Cause, diagnose, is_untrusted, untrusted
-from ortrim.errors import Diagnostic, NetworkError, ToolError
+from ortrim.base.tools import causes, diagnose, is_untrusted, untrusted
+from ortrim.errors import Diagnostic, ToolError
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -262,25 +262,6 @@ def pip_environment() -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if name not in OVERRULING_VARIABLES}
 
 
-PIP_CAUSES: Final = (
-    Cause(
-        "DO NOT MATCH THE HASHES",
-        "digest-mismatch",
-        "a package is not what was pinned",
-        "find out why before you use this package index; a damaged pip cache is emptied by: pip cache purge",
-        NetworkError,
-    ),
-    Cause("No module named pip", "pip-missing", "this Python has no pip", "run: {python} -m ensurepip"),
-    Cause(
-        r"Retrying \(|Could not fetch URL|Read timed out",
-        "index-unreachable",
-        "pip cannot reach the package index",
-        "check the network, the proxy and pip's settings (pip config list), then run the same command again",
-        NetworkError,
-    ),
-)
-
-
 def install_error(name: str, printed: str, folder: Path) -> Diagnostic:
     """Return what pip's own words mean: it has one exit code; `name` was to be installed into `folder`."""
     why = last_lines(printed)
@@ -288,7 +269,7 @@ def install_error(name: str, printed: str, folder: Path) -> Diagnostic:
         return disk_full("pip ran out of disk space", folder, where=name, why=why)
     hint = "check that the package index has these versions for this Python, then run the same command again"
     unknown = ToolError("install-failed", "pip could not install the pinned packages", where=name, why=why, hint=hint)
-    known = diagnose(printed, PIP_CAUSES, name, why, python=sys.executable) or unknown
+    known = diagnose(printed, causes("pip"), name, why, python=sys.executable) or unknown
     # A certificate that is not trusted is why an index cannot be reached; it is not why a digest differs.
     is_reached = known.code in {"digest-mismatch", "pip-missing"}
     return untrusted(name, printed) if is_untrusted(printed) and not is_reached else known

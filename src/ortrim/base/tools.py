@@ -14,6 +14,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
+from ortrim import errors
 from ortrim.base.cache import cache_folder
 from ortrim.base.command import Completed, last_lines, run
 from ortrim.base.files import shipped_words
@@ -32,23 +33,28 @@ class Cause(NamedTuple):
     hint: str
     kind: type[Diagnostic] | None = None
 
+    def diagnostic(self, where: str, why: str, kind: type[Diagnostic], **names: str) -> Diagnostic:
+        """Return what comes of it, of the `kind` unless it has its own; `names` are filled into its words."""
+        what, hint = (text.format(**names) if names else text for text in (self.what, self.hint))
+        return (self.kind or kind)(self.code, what, where=where, why=why, hint=hint)
+
 
 def causes(program: str) -> tuple[Cause, ...]:
     """Return the causes that `resources/causes.toml` has for a program or a service."""
-    return tuple(Cause(**each) for each in shipped_words("causes")[program])
+    rows = shipped_words("causes")[program]
+    return tuple(Cause(**each | ({"kind": getattr(errors, each["kind"])} if "kind" in each else {})) for each in rows)
 
 
 def diagnose(
     printed: str, table: Iterable[Cause], where: str, why: str = "", *, kind: type[Diagnostic] = ToolError, **names: str
 ) -> Diagnostic | None:
-    """Return the diagnostic of the table's first cause in what was printed, if any; `names` are filled into its words.
+    """Return the diagnostic of the table's first cause in what was printed, if any.
 
-    Without a `why`, the reason is the last line that the cause's pattern is found in. A cause may name another `kind`.
+    Without a `why`, the reason is the last line that the cause's pattern is found in.
     """
     for cause in table:
         if found := [line for line in printed.splitlines() if re.search(cause.words, line)]:
-            what, hint = (text.format(**names) if names else text for text in (cause.what, cause.hint))
-            return (cause.kind or kind)(cause.code, what, where=where, why=why or found[-1].strip(), hint=hint)
+            return cause.diagnostic(where, why or found[-1].strip(), kind, **names)
     return None
 
 
@@ -217,17 +223,10 @@ def extra_command(extra: str) -> str:
 
 CHOOSE: Final = "sudo xcode-select -s /Applications/Xcode.app"
 INSTALL: Final = f"install Xcode from the App Store, then run: {CHOOSE}"
-LICENCE: Final = "run: sudo xcodebuild -license accept"
-FIRST_LAUNCH: Final = "run: sudo xcodebuild -runFirstLaunch"
 XCRUN_SECONDS: Final = 60.0
 """Xcode's first answer after an update takes its time."""
 CHILDREN: Final = "SIMCTL_CHILD_"
 """Variables of this prefix reach what runs in a simulator; none of the user's shell may favour one library."""
-COMPLAINTS: Final = (
-    Cause("license", "xcode-licence", "Xcode's licence was not accepted", LICENCE),
-    Cause("runFirstLaunch", "xcode-not-ready", "Xcode's additional components are not installed yet", FIRST_LAUNCH),
-)
-"""What xcrun says, and what it means; whatever else it says means that there is no Xcode, or not enough of one."""
 
 
 def find_xcrun(tool: str, environment: Mapping[str, str] | None = None) -> Program:
@@ -243,7 +242,7 @@ def find_xcrun(tool: str, environment: Mapping[str, str] | None = None) -> Progr
         said = done.stderr or done.stdout
         why, what = last_lines(said, 3), f"the selected developer tools have no {tool}"
         missing = ToolError("xcode-missing", what, where="xcrun", why=why, hint=INSTALL)
-        raise diagnose(said, COMPLAINTS, "xcrun", why) or missing
+        raise diagnose(said, causes("xcrun"), "xcrun", why) or missing
     return xcrun
 
 

@@ -9,8 +9,8 @@ from typing import Final
 from urllib.parse import unquote
 
 from ortrim.base.command import run
-from ortrim.base.tools import Cause, Tool, diagnose, require
-from ortrim.errors import Diagnostic, NetworkError, StorageError, ToolError, bad_option
+from ortrim.base.tools import Tool, causes, diagnose, require
+from ortrim.errors import Diagnostic, ToolError, bad_option
 
 OWNER_LABEL: Final = "ortrim.cache"
 """Marks what ortrim starts; its value is a digest of the cache folder, so that users of an engine do not interfere."""
@@ -225,82 +225,11 @@ USERINFO: Final = re.compile(r"(://)[^/@\s\"']+@")
 HIDDEN: Final = "..."
 
 
-CAUSES: Final = (
-    Cause(
-        r"no space left on device|disk quota exceeded",
-        "disk-full",
-        "there is no space left for images and containers",
-        "free some space ({engine} keeps its images apart from ortrim's cache), then run the same command again",
-        StorageError,
-    ),
-    Cause(
-        r"permission denied while trying to connect|dial unix \S+: connect: permission denied",
-        "engine-not-permitted",
-        "this user may not use it",
-        "let an administrator add this user to the group that owns its socket, or use an engine without a daemon",
-        ToolError,
-    ),
-    Cause(
-        r"[Cc]annot connect to (the Docker daemon|Podman)|Is the docker daemon running",
-        "engine-not-running",
-        "its daemon is not running",
-        "start it (systemctl start docker), or choose an engine without a daemon: --engine podman or buildah",
-        ToolError,
-    ),
-    Cause(
-        r"manifest unknown|manifest for \S+ not found|repository does not exist|pull access denied|"
-        r"unauthorized\b|no basic auth credentials|authentication required",
-        "image-not-found",
-        "the registry does not have the base image with this digest, or does not give it to this user",
-        "sign in ({engine} login), or pin an image that you have in an images.toml of your own, in ORTRIM_PINS",
-        NetworkError,
-    ),
-    Cause(
-        r"short-name .* did not resolve",
-        "image-name-unresolved",
-        "it does not know which registry has the base image",
-        "name one in unqualified-search-registries of registries.conf, or in your own images.toml",
-        ToolError,
-    ),
-    Cause(
-        r"no such host|name resolution|i/o timeout|connection (refused|reset)|TLS handshake|proxyconnect|"
-        r"network is unreachable|no route to host|certificate signed by unknown|deadline exceeded|unexpected EOF",
-        "image-unreachable",
-        "the base image cannot be fetched",
-        "check the network and the proxy (HTTPS_PROXY), then run the same command again",
-        NetworkError,
-    ),
-    Cause(
-        r"[Oo]peration not permitted|permission denied|[Pp]ermission denied|newuidmap|insufficient UIDs or GIDs|"
-        r"cgroups? .*not supported|clone.* EPERM|unshare failed",
-        "engine-not-permitted",
-        "it may not create containers here",
-        "choose another engine; buildah needs least: root, or user namespaces with a range in /etc/subuid",
-        ToolError,
-    ),
-    Cause(
-        r"^Error: building at STEP|returned a non-zero code:|failed to solve: process",
-        STEP,
-        "a step of the image build failed",
-        "if a base image or an archive is wrong, pin another one: invoke pins.update --images",
-        ToolError,
-    ),
-    Cause(
-        r"bind source path does not exist|error mounting|statfs .*: no such file|stat .*: no such file",
-        "folder-not-shared",
-        "it does not see this machine's folders",
-        "an engine on another machine cannot build here: unset DOCKER_HOST and DOCKER_CONTEXT",
-        ToolError,
-    ),
-)
-"""In the order in which they are looked for: the more special ones come first."""
-
-
 def engine_error(engine: str, doing: str, printed: str, environment: Mapping[str, str]) -> Diagnostic:
     """Return the diagnostic of an engine that failed while `doing` something; proxies' credentials are taken out."""
     told = without_credentials(printed, environment).strip()
     where, last = f"{engine}: {doing}" if doing else engine, "\n".join(told.splitlines()[-SHOWN_LINES:])
-    error = diagnose(told, CAUSES, where, engine=engine)
+    error = diagnose(told, causes("container"), where, engine=engine)
     if error is None:
         hint = "check whether it works outside of ortrim, or choose another engine with --engine"
         return ToolError("engine-failed", "failed", where=where, why=last or "it printed nothing", hint=hint)

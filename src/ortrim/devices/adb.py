@@ -9,11 +9,11 @@ from pathlib import Path, PurePosixPath
 from typing import Final
 
 from ortrim.base.command import Completed, last_lines
-from ortrim.base.tools import Program, Tool, require, with_plain_words
+from ortrim.base.tools import Cause, Program, Tool, causes, diagnose, require, with_plain_words
 from ortrim.devices import kinds
 from ortrim.devices.facts import ANDROID_SURVEY, THERMAL_SURVEY, adb_host, adb_thermal
 from ortrim.devices.remote import CooledDevice, Probes, base_folder, other_folder, probed_machine, run_marked
-from ortrim.errors import ToolError, UsageError, VerifyError
+from ortrim.errors import Diagnostic, ToolError, UsageError, VerifyError
 
 DEFAULT_PORT: Final = 5037
 ANSWER_SECONDS: Final = 3.0
@@ -84,94 +84,36 @@ def find_adb(environment: Mapping[str, str] | None = None) -> Program:
     return client
 
 
-Fault = tuple[str, str, str]
-"""A diagnostic's reference, what happened, and a hint."""
-STATES: Final[Mapping[str, Fault]] = {
-    "unauthorized": (
-        "device-unauthorized",
-        "the device does not trust this computer",
-        "unlock it and accept 'Allow USB debugging'; if it does not ask: adb kill-server, then connect it again",
-    ),
-    "authorizing": (
-        "device-unauthorized",
-        "the device has not yet said whether it trusts this computer",
-        "unlock it and accept 'Allow USB debugging', then run the same command again",
-    ),
-    "offline": (
-        "device-offline",
-        "the device is known to adb but does not answer",
-        "disconnect it and connect it again, or: adb reconnect offline",
-    ),
-    "no permissions": (
-        "device-no-permission",
-        "this user may not open the device's USB connection",
-        "install the udev rules (Debian: android-sdk-platform-tools-common), join the group plugdev, connect it again",
-    ),
-}
-"""Of a device in `adb devices` that is not online."""
-NOT_READY: Final[Fault] = (
-    "device-not-ready",
-    "the device is not in the state in which commands can be run",
-    "start it into Android: adb reboot",
-)
-LOST: Final[Fault] = (
-    "device-lost",
-    "the device disconnected while it was used",
-    "connect it again (adb devices -l lists it as 'device' then), and run the same command again",
-)
-"""Also of a device that adb cannot reach."""
-FULL: Final[Fault] = (
-    "device-full",
-    "the device's storage is full",
-    "remove files from it; what ortrim left behind is called /data/local/tmp/ortrim-*",
-)
-NOT_PERMITTED: Final[Fault] = (
-    "device-not-permitted",
-    "the device's shell may not write there",
-    other_folder(f"{kinds.ADB}:"),
-)
-COPY_FAILED: Final[Fault] = (
-    "copy-failed",
-    "adb could not copy a file",
-    "try it by hand: adb push FILE /data/local/tmp",
-)
+CAUSES: Final = causes("adb")
+"""A device that was online when it was opened and is offline now has gone away, as has one that adb cannot reach."""
+_BY_CODE: Final = {cause.code: cause for cause in (*CAUSES, *causes("adb-copy"))}
+LOST, NOT_PERMITTED = _BY_CODE["device-lost"], _BY_CODE["device-not-permitted"]
+COPY_FAILED: Final = _BY_CODE["copy-failed"]
 """For a reason that adb did not name, with the device still there."""
-WORDS: Final[tuple[tuple[str, Fault | str], ...]] = (
-    ("No space left on device", FULL),
-    ("Disk quota exceeded", FULL),
-    ("device unauthorized", "unauthorized"),
-    ("device still authorizing", "unauthorized"),
-    ("insufficient permissions for device", "no permissions"),
-    ("device offline", LOST),
-    ("' not found", LOST),
-    ("no devices/emulators found", LOST),
-    ("Permission denied", NOT_PERMITTED),
-    ("Read-only file system", NOT_PERMITTED),
-)
-"""What each message of adb means, or the state that it reports. The first that fits counts. A device that was online
-when it was opened and is offline now has gone away."""
 
 
-def device_error(fault: Fault, serial: str, why: str) -> VerifyError:
+def device_error(fault: Cause, serial: str, why: str) -> Diagnostic:
     """Return a fault of a device as a diagnostic."""
-    code, what, hint = fault
-    return VerifyError(code, what, where=f"{kinds.ADB}:{serial}", why=why, hint=hint)
+    where = f"{kinds.ADB}:{serial}"
+    return fault.diagnostic(where, why, VerifyError, folder=other_folder(where))
 
 
-def state_error(state: str, serial: str) -> VerifyError:
+def state_error(state: str, serial: str) -> Diagnostic:
     """Return the diagnostic of a device that is not online, by its state in `adb devices`."""
-    return device_error(STATES.get(state, NOT_READY), serial, f"its state is: {state}")
+    why = f"its state is: {state}"
+    error = known_error(why, serial, why)
+    assert error is not None
+    return error
 
 
-def known_error(printed: str, serial: str) -> VerifyError | None:
+def known_error(printed: str, serial: str, why: str = "") -> Diagnostic | None:
     """Return the diagnostic of an adb command that failed, by what it printed; None when nothing fits."""
-    meaning = next((meaning for words, meaning in WORDS if words in printed), None)
-    if isinstance(meaning, str):
-        return state_error(meaning, serial)
-    return device_error(meaning, serial, last_lines(printed, 4)) if meaning else None
+    where = f"{kinds.ADB}:{serial}"
+    why = why or last_lines(printed, 4)
+    return diagnose(printed, CAUSES, where, why, kind=VerifyError, folder=other_folder(where))
 
 
-def adb_error(printed: str, serial: str) -> VerifyError:
+def adb_error(printed: str, serial: str) -> Diagnostic:
     """Return the diagnostic of a command whose end did not come back: `device-lost` unless adb says otherwise."""
     return known_error(printed, serial) or device_error(LOST, serial, last_lines(printed, 4))
 

@@ -21,7 +21,7 @@ from pydantic import AliasPath, BaseModel, ConfigDict, Field
 from ortrim.base.command import Completed
 from ortrim.base.files import storage_errors
 from ortrim.base.json import read_json
-from ortrim.base.tools import Cause, Program, causes, diagnose, find_xcrun
+from ortrim.base.tools import Program, causes, diagnose, find_xcrun
 from ortrim.devices import harness, kinds
 from ortrim.devices.device import Device, Outcome, not_startable, outcome
 from ortrim.devices.facts import Thermal
@@ -33,14 +33,8 @@ from ortrim.parity.runner import RunnerOutput, RunRequest, read_output, within_l
 DEVICECTL: Final = kinds.DEVICECTL.name
 TERMINATED: Final = re.compile(r"\bApp terminated due to signal (\d{1,2})\b")
 """What `devicectl device process launch --console` prints at the end of an app that a signal ended."""
-LOST: Final = Cause(
-    "The specified device was not found|tunnel connection failed|RemotePairingError|is not connected",
-    "device-lost",
-    "the phone disconnected while it was used",
-    "connect it again by cable, and run the same command again",
-)
-FAULTS: Final = (*causes("devicectl"), LOST)
-"""What each of devicectl's words means; the first that fits counts."""
+FAULTS: Final = causes("devicectl")
+LOST: Final = FAULTS[-1]
 MOST_LINES: Final = 6
 
 
@@ -363,7 +357,7 @@ class PhoneDevice(Device):
             if error.code != "tool-timeout":
                 raise
             why = f"devicectl {' '.join(verb)} {error.what}"
-            raise VerifyError(LOST.code, LOST.what, where=self.name, why=why, hint=LOST.hint) from error
+            raise LOST.diagnostic(self.name, why, VerifyError) from error
 
 
 def open_phone(name: str, make_app: MakeApp, *, xcrun: Program | None = None) -> PhoneDevice:

@@ -4,12 +4,11 @@ import dataclasses
 import re
 import secrets
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
-from types import MappingProxyType
 from typing import Final
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -17,7 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from ortrim.base.command import Completed, last_lines
 from ortrim.base.files import storage_errors
 from ortrim.base.json import read_json
-from ortrim.base.tools import Program, find_xcrun
+from ortrim.base.tools import Program, causes, diagnose, find_xcrun
 from ortrim.devices import kinds
 from ortrim.devices.device import ProgramDevice, not_startable
 from ortrim.devices.host import absolute, kill_with, mac_facts
@@ -28,26 +27,17 @@ from ortrim.parity.runner import RunnerOutput, RunRequest, read_output, runner_w
 
 SIMCTL: Final = kinds.SIMCTL.name
 SIGNAL: Final = re.compile(r"^Child process terminated with signal (\d{1,2})\b", re.MULTILINE)
-LOST: Final = "the simulator disappeared while it was used"
-FAULTS: Final[Mapping[str, tuple[str, str]]] = MappingProxyType({
-    "Invalid device": (LOST, "run the same command again"),
-    "current state: Shutdown": (LOST, "do not use it meanwhile, and run the same command again"),
-    "device is not booted": (LOST, "do not use it meanwhile, and run the same command again"),
-    "CoreSimulatorService connection": ("the Mac's simulator service does not answer", "restart the Mac"),
-    "No space left": ("the Mac's disk is full", "free some space: xcrun simctl delete unavailable"),
-})  # fmt: skip
-"""What each of simctl's words means, and what helps."""
+FAULTS: Final = causes("simctl")
 NOT_STARTED: Final = "An error was encountered processing the command"
 
 
-def simctl_error(done: Completed, where: str) -> VerifyError:
+def simctl_error(done: Completed, where: str) -> Diagnostic:
     """Return the diagnostic of a command of simctl's that failed: `device-lost`, or `simulator-trouble`."""
     said = (done.stderr or done.stdout).strip()
     why = last_lines(said, 4) or f"exit code {done.returncode}"
-    none = ("simctl failed", "try it by hand: xcrun simctl list devices")
-    what, hint = next((fault for words, fault in FAULTS.items() if words in said), none)
-    code = "device-lost" if what == LOST else "simulator-trouble"
-    return VerifyError(code, what, where=where, why=why, hint=hint)
+    hint = "try it by hand: xcrun simctl list devices"
+    unknown = VerifyError("simulator-trouble", "simctl failed", where=where, why=why, hint=hint)
+    return diagnose(said, FAULTS, where, why, kind=VerifyError) or unknown
 
 
 def ended(done: Completed, report: str, where: str) -> Completed:
@@ -55,7 +45,7 @@ def ended(done: Completed, report: str, where: str) -> Completed:
     if found := SIGNAL.search(done.stderr):
         return replace(done, returncode=-int(found[1]), stdout=report)
     if not report and done.returncode != 0:
-        if any(words in done.stderr for words in FAULTS):
+        if diagnose(done.stderr, FAULTS, where):
             raise simctl_error(done, where)
         if NOT_STARTED in done.stderr:
             raise not_startable(where, last_lines(done.stderr, 4))

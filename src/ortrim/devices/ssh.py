@@ -21,45 +21,16 @@ from ortrim.devices.facts import SURVEY, THERMAL_SURVEY, maybe_emulated, read_se
 from ortrim.errors import Diagnostic, StorageError, ToolError, UsageError, VerifyError
 
 TOOL: Final = Tool(name="ssh", package="openssh-client", version_words=("-V",))
-CAUSES: Final = (
-    *causes("ssh"),
-    Cause(
-        "No space left on device|Disk quota exceeded",
-        "device-full",
-        "the machine's disk is full",
-        f"remove files from it, or {remote.other_folder(f'{kinds.SSH}:')}",
-    ),
-    Cause(
-        "Permission denied|Read-only file system|can't create directory|cannot create directory",
-        "device-not-permitted",
-        "this user may not write there",
-        remote.other_folder(f"{kinds.SSH}:"),
-    ),
-)
-"""In a hint, `destination` is where ssh connects to."""
-
-
-LOST: Final = Cause(
-    "",
-    "device-lost",
-    "the connection broke while the machine was used",
-    "check the machine and the network, then run the same command again",
-)
-COPY_FAILED: Final = Cause(
-    "",
-    "copy-failed",
-    "the machine could not copy files",
-    "try it by hand: tar -c FILE | ssh {destination} tar -x -f - -C /var/tmp",
-)
-"""While the connection held."""
+LOST, COPY_FAILED = causes("ssh-otherwise")
+"""What a connection that breaks means, and a copy that fails while it holds."""
 
 
 def ssh_error(printed: str, destination: str, otherwise: Cause = LOST) -> Diagnostic:
     """Return the diagnostic of an ssh command that failed, by what it printed, `otherwise` when nothing fits."""
     where, why = f"{kinds.SSH}:{destination}", last_lines(printed, 4)
-    known = diagnose(printed, CAUSES, where, why, kind=VerifyError, destination=destination)
-    hint = otherwise.hint.format(destination=destination)
-    return known or VerifyError(otherwise.code, otherwise.what, where=where, why=why, hint=hint)
+    names = {"destination": destination, "folder": remote.other_folder(where)}
+    known = diagnose(printed, causes("ssh"), where, why, kind=VerifyError, **names)
+    return known or otherwise.diagnostic(where, why, VerifyError, **names)
 
 
 OPTIONS: Final = (

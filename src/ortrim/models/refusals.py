@@ -5,43 +5,21 @@ All that load or run a model ask here, so that a cause has one code, one hint an
 
 import os
 import re
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from ortrim.base.files import shipped_words
+from ortrim.base.tools import Cause
 from ortrim.errors import ConvertError, Diagnostic, ModelError
 from ortrim.models.models import PreparedModel
-
-
-@dataclass(frozen=True, kw_only=True)
-class Cause:
-    """One reason for which ONNX Runtime refuses models, told by its `words`; `kind` decides the exit code.
-
-    `converted` ones are met by converting alone, and not when the model is loaded as it is.
-    """
-
-    code: str
-    words: re.Pattern[str]
-    what: str
-    hint: str
-    kind: type[Diagnostic] = ModelError
-    converted: bool = False
-
 
 _WORDS: Final = shipped_words("rules/refusals")
 _CONVERTING: Final = frozenset({"fused-4-bit-weights"})
 """Causes that are a fault of converting, not of the model."""
+CONVERTED: Final = frozenset(code for code, each in _WORDS.items() if each.pop("converted", False))
+"""Causes that are met by converting alone, and not when the model is loaded as it is."""
 CAUSES: Final = tuple(
-    Cause(
-        code=code,
-        words=re.compile(each["words"]),
-        what=each["what"],
-        hint=each["hint"],
-        kind=ConvertError if code in _CONVERTING else ModelError,
-        converted=each.get("converted", False),
-    )
-    for code, each in _WORDS.items()
+    Cause(code=code, kind=ConvertError if code in _CONVERTING else ModelError, **each) for code, each in _WORDS.items()
 )
 LOCALE_HINT: Final[str] = _WORDS["locale-missing"]["hint"]
 BELOW_8_BITS: Final[str] = _WORDS["weights-below-8-bits"]["hint"]
@@ -56,7 +34,8 @@ CRASH_HINT: Final = (
 
 def cause_of(words: str, *, converted: bool = False) -> Cause | None:
     """Return the cause that ONNX Runtime's words tell of a model, as it is or `converted`; None when none is known."""
-    return next((each for each in CAUSES if each.words.search(words) and (converted or not each.converted)), None)
+    possible = (each for each in CAUSES if converted or each.code not in CONVERTED)
+    return next((each for each in possible if re.search(each.words, words)), None)
 
 
 def known_refusal(words: str, model: PreparedModel, *, converted: bool = False) -> Diagnostic | None:
@@ -64,8 +43,7 @@ def known_refusal(words: str, model: PreparedModel, *, converted: bool = False) 
     cause = cause_of(words, converted=converted)
     if cause is None:
         return None
-    why = plain_words(words, model.path, model.name)
-    return cause.kind(cause.code, cause.what, where=where_of(model), why=why, hint=cause.hint)
+    return cause.diagnostic(where_of(model), plain_words(words, model.path, model.name), ModelError)
 
 
 def refusal(words: str, model: PreparedModel, ort_version: str) -> Diagnostic:

@@ -12,18 +12,8 @@ from ortrim.base.cache import publish_folder
 from ortrim.buildspec.buildspec import UNITY
 from ortrim.errors import PackageError
 from ortrim.package import manifest as manifests
+from ortrim.package import package
 from ortrim.package.manifest import SBOM, PackagedFile, PackageInputs
-from ortrim.package.package import (
-    check_paths,
-    json_content,
-    model_files,
-    notices_text,
-    plain_text,
-    rendered,
-    write_archive,
-    write_contents,
-    write_sums,
-)
 
 TOP: Final = "package"
 """The one folder of an archive of npm's form, which Unity reads."""
@@ -65,13 +55,13 @@ def make_unity_package(parts: Sequence[PackageInputs], plugins: Sequence[UnityPl
     name = unity_name(inputs.plan.spec_name)
     archive = f"{name}-{inputs.plan.ort_version}.tgz"
     files = (
-        PackagedFile(path="package.json", content=json_content(_about(inputs, name))),
+        PackagedFile(path="package.json", content=package.json_content(_about(inputs, name))),
         *(PackagedFile(path=each.path, content=each.content, mode=each.mode) for each in plugins),
         *_models(inputs),
-        PackagedFile(path=f"{DOCUMENTS}/LICENSE", content=plain_text(inputs.licence)),
-        PackagedFile(path=f"{DOCUMENTS}/ThirdPartyNotices.txt", content=notices_text(inputs)),
+        PackagedFile(path=f"{DOCUMENTS}/LICENSE", content=package.plain_text(inputs.licence)),
+        PackagedFile(path=f"{DOCUMENTS}/ThirdPartyNotices.txt", content=package.notices_text(inputs)),
     )
-    check_paths(each.path for each in files)
+    package.check_paths(each.path for each in files)
     bill = manifests.sbom_text(inputs, archive.removesuffix(".tgz"), tuple(each.entry for each in files))
     whole = (*files, PackagedFile(path=f"{DOCUMENTS}/{SBOM}", content=bill.encode()))
 
@@ -79,9 +69,9 @@ def make_unity_package(parts: Sequence[PackageInputs], plugins: Sequence[UnityPl
         with tempfile.TemporaryDirectory() as place:
             content = Path(place) / TOP
             content.mkdir()
-            write_contents(content, (*whole, *_metas(name, whole, plugins)), ())
-            write_archive(content, temporary / archive)
-        write_sums(temporary)
+            package.write_contents(content, (*whole, *_metas(name, whole, plugins)), ())
+            package.write_archive(content, temporary / archive)
+        package.write_sums(temporary)
 
     shutil.rmtree(folder, ignore_errors=True)
     publish_folder(folder, fill)
@@ -111,7 +101,7 @@ def _about(inputs: PackageInputs, name: str) -> dict[str, str]:
 
 
 def _models(inputs: PackageInputs) -> Iterable[PackagedFile]:
-    for each in model_files(inputs, "Models"):
+    for each in package.model_files(inputs, "Models"):
         suffix = ".bytes" if each.path.endswith(".ort") else ""  # what makes a text asset of any file
         yield PackagedFile(path=f"{each.path}{suffix}", content=each.content)
 
@@ -124,7 +114,9 @@ def _metas(name: str, files: Sequence[PackagedFile], plugins: Sequence[UnityPlug
     for path in sorted({*imported, *folders}):
         guid = hashlib.sha256(f"{name}/{path}".encode()).hexdigest()[:32]
         if players.get(str(path)):
-            content = rendered("unity/plugin.meta.j2", {"guid": guid, "groups": PLAYERS, "players": players[str(path)]})
+            content = package.rendered(
+                "unity/plugin.meta.j2", {"guid": guid, "groups": PLAYERS, "players": players[str(path)]}
+            )
         else:
             content = f"fileFormatVersion: 2\nguid: {guid}\n".encode() + (
                 b"folderAsset: yes\n" if path in folders else b""

@@ -10,16 +10,8 @@ from typing import Final
 from ortrim.buildspec.targets import Architecture, CLibrary
 from ortrim.compiling.plan import BuildJob
 from ortrim.package import manifest as manifests
+from ortrim.package import package
 from ortrim.package.manifest import PackagedFile, PackageInputs
-from ortrim.package.package import (
-    LIBRARY,
-    PROGRAM_MODE,
-    model_files,
-    notices_text,
-    plain_text,
-    project_files,
-    write_zip,
-)
 
 MODULE: Final = "python"
 """The folder of `resources/package` with the module's source."""
@@ -70,19 +62,22 @@ def make_wheel(inputs: PackageInputs, destination: Path) -> Path:
     licences = " AND ".join(manifests.all_licences(inputs))
     values = {"name": module.replace("_", "-"), "version": version, "spec": inputs.plan.spec_name, "licences": licences}
     files = (
-        *(PackagedFile(path=f"{module}/{each.path}", content=each.content) for each in project_files(MODULE, {})),
-        PackagedFile(path=f"{module}/{LIBRARY}", content=inputs.result.library, mode=PROGRAM_MODE),
-        *model_files(inputs, f"{module}/models"),
+        *(
+            PackagedFile(path=f"{module}/{each.path}", content=each.content)
+            for each in package.project_files(MODULE, {})
+        ),
+        PackagedFile(path=f"{module}/{package.LIBRARY}", content=inputs.result.library, mode=package.PROGRAM_MODE),
+        *package.model_files(inputs, f"{module}/models"),
         PackagedFile(path=f"{about}/METADATA", content=METADATA.format(**values).encode()),
         PackagedFile(path=f"{about}/WHEEL", content=WHEEL.format(tag=tag).encode()),
-        PackagedFile(path=f"{about}/licenses/LICENSE", content=plain_text(inputs.licence)),
-        PackagedFile(path=f"{about}/licenses/ThirdPartyNotices.txt", content=notices_text(inputs)),
+        PackagedFile(path=f"{about}/licenses/LICENSE", content=package.plain_text(inputs.licence)),
+        PackagedFile(path=f"{about}/licenses/ThirdPartyNotices.txt", content=package.notices_text(inputs)),
     )
     manifest_of = partial(manifests.make_manifest, inputs)
     files, _ = manifests.described(inputs, inputs.name, files, manifest_of, folder=f"{about}/sboms/")
     record = PackagedFile(path=f"{about}/RECORD", content=_record(files, f"{about}/RECORD").encode())
     wheel = destination / f"{module}-{version}-py3-none-{tag}.whl"
-    write_zip(wheel, (*files, record))
+    package.write_zip(wheel, (*files, record))
     return wheel
 
 

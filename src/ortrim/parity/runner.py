@@ -15,7 +15,7 @@ from ortrim.base.files import storage_errors
 from ortrim.base.json import from_json
 from ortrim.base.tools import MOST_PRINTED_BYTES
 from ortrim.buildspec.buildspec import SessionSettings
-from ortrim.errors import ToolError, VerifyError
+from ortrim.errors import ModelError, ToolError, VerifyError
 from ortrim.models.refusals import CAUSES, cause_of
 from ortrim.parity.inputs import Case
 from ortrim.parity.measurements import PeakSource
@@ -341,7 +341,7 @@ def _known(why: str, code: int, where: str) -> RunnerEnded | None:
     if cause is None:
         return None
     ended = RunnerEnded(cause.code, cause.what, returncode=code, where=where, why=why, hint=cause.hint)
-    ended.exit_code = cause.kind.exit_code
+    ended.exit_code = (cause.kind or ModelError).exit_code
     return ended
 
 

@@ -19,15 +19,7 @@ from ortrim.base.cache import SeenFiles, seen_in
 from ortrim.base.console import Console
 from ortrim.base.files import code_digest, shipped_folder, storage_errors, write_atomically
 from ortrim.base.json import from_json, to_canonical_json, to_json
-from ortrim.buildspec.buildspec import (
-    BuildSpec,
-    ExtraPackage,
-    LoadedSpec,
-    TargetSpec,
-    providers_of,
-    session_of,
-    settings_of,
-)
+from ortrim.buildspec import buildspec
 from ortrim.buildspec.targets import CPUS, TARGETS
 from ortrim.compiling.dead_kernels import unused_types
 from ortrim.compiling.plan import BuildPlan, PlannedModel, PlannedTarget, Toolchain, digest
@@ -116,8 +108,8 @@ def looked_at(request: Request, console: Console, *, to_run: bool = False) -> In
 
 
 def possible_targets(
-    loaded: LoadedSpec, request: Request, *, to_run: bool, note: Callable[[str], None] = lambda _: None
-) -> tuple[TargetSpec, ...]:
+    loaded: buildspec.LoadedSpec, request: Request, *, to_run: bool, note: Callable[[str], None] = lambda _: None
+) -> tuple[buildspec.TargetSpec, ...]:
     """Return the targets of a request, or refuse what needs no look at a model to be refused."""
     host = require_host() if to_run and not request.elsewhere else asked_for.host_target()
     targets = targets_of(loaded, request, note)
@@ -132,14 +124,16 @@ def possible_targets(
     return targets
 
 
-TARGETS_OF: Final[Mapping[ExtraPackage, str]] = {
+TARGETS_OF: Final[Mapping[buildspec.ExtraPackage, str]] = {
     "wheel": "a Linux target, with linkage = 'shared'",
     "unity": "linux-x64, Android's, macOS's, or iOS's with apple.framework = 'static'",
 }
 """The targets that can have a package, in words."""
 
 
-def _require_extra_packages(loaded: LoadedSpec, targets: Sequence[TargetSpec], request: Request) -> None:
+def _require_extra_packages(
+    loaded: buildspec.LoadedSpec, targets: Sequence[buildspec.TargetSpec], request: Request
+) -> None:
     """Refuse a package that a command asks for and no target of it can have."""
     own = ((target, platform_of(target.target)) for target in targets)
     possible = {
@@ -204,12 +198,12 @@ def planned_here(request: Request, console: Console) -> Planned:
     return _made(Inputs(loaded=loaded, toolchains=toolchains), request, console, None)
 
 
-def _here(spec: BuildSpec) -> TargetSpec:
+def _here(spec: buildspec.BuildSpec) -> buildspec.TargetSpec:
     """Return this machine as a target: any processor of its architecture, unless a model needs more to run at all."""
     identifier = require_host().identifier
     can = AVX512 in CPUS[TARGETS[identifier].architecture] and not platform_of(TARGETS[identifier]).SDK
     wide = can and any(model.layout == "nchwc16" for model in spec.models)
-    return TargetSpec(id=identifier, linkage="shared", cpu=AVX512 if wide else None)
+    return buildspec.TargetSpec(id=identifier, linkage="shared", cpu=AVX512 if wide else None)
 
 
 def make_planned(inputs: Inputs, request: Request, console: Console) -> Planned:
@@ -306,9 +300,9 @@ def _sources(models: Models, optional: frozenset[str], written: WrittenPlan | No
     return tree
 
 
-def optional_of(spec: BuildSpec) -> frozenset[str]:
+def optional_of(spec: buildspec.BuildSpec) -> frozenset[str]:
     """Return the sources that only some libraries need, and those of the buildspec's targets do."""
-    return optional_sources(name for target in spec.targets for name in providers_of(spec, target))
+    return optional_sources(name for target in spec.targets for name in buildspec.providers_of(spec, target))
 
 
 def _cases(models: Models) -> tuple[tuple[Case, ...], ...]:
@@ -347,7 +341,9 @@ def _planned_model(models: Models, number: int, cases: tuple[Case, ...]) -> Plan
         style=spec.style,
         level=spec.level,
         layout="" if spec.layout == "plain" else spec.layout,
-        session=settings_of(session_of(whole, spec), style=spec.style, reads_in_place=converted.reads_in_place),
+        session=buildspec.settings_of(
+            buildspec.session_of(whole, spec), style=spec.style, reads_in_place=converted.reads_in_place
+        ),
         steps=preparation.steps_done if preparation else (),
         given_sha256=preparation.original.facts.sha256 if preparation else "",
     )

@@ -16,17 +16,8 @@ from ortrim.buildspec.targets import (
     minimum_glibc,
     selected,
 )
+from ortrim.compiling import plan
 from ortrim.compiling.dead_kernels import FLOAT16
-from ortrim.compiling.plan import (
-    AssemblyJob,
-    BuildJob,
-    BuildPlan,
-    PlannedModel,
-    PlannedTarget,
-    RunnerJob,
-    Toolchain,
-    digest,
-)
 from ortrim.compiling.upstream_arguments import compiled_sources, require_providers
 from ortrim.errors import PlanError, UsageError
 from ortrim.models.operators import RequiredOperators, needs_wide_characters, render_config
@@ -38,7 +29,7 @@ AVX512: Final = "x86-64-v4"
 """The least processor, as buildspecs name it, that has AVX-512."""
 
 
-def require_layouts(job: BuildJob, models: Iterable[PlannedModel]) -> None:
+def require_layouts(job: plan.BuildJob, models: Iterable[plan.PlannedModel]) -> None:
     """Refuse models that the target's processors, or one library, cannot run."""
     laid_out = [model for model in models if model.layout in BLOCKS]
     for model in laid_out:
@@ -60,7 +51,7 @@ def require_layouts(job: BuildJob, models: Iterable[PlannedModel]) -> None:
     _require_one_width(job, laid_out)
 
 
-def _require_one_width(job: BuildJob, laid_out: list[PlannedModel]) -> None:
+def _require_one_width(job: plan.BuildJob, laid_out: list[plan.PlannedModel]) -> None:
     first = {model.layout: model.name for model in reversed(laid_out)}
     if len(first) > 1:
         what = " and ".join(f"model {first[layout]} has layout = '{layout}'" for layout in BLOCKS)
@@ -77,7 +68,7 @@ class Contents:
     """
 
     operators: RequiredOperators
-    models: tuple[PlannedModel, ...]
+    models: tuple[plan.PlannedModel, ...]
     unused_types: tuple[str, ...] = ()
     hot_operators: tuple[str, ...] = ()
     tiled: bool = False
@@ -101,11 +92,11 @@ def make_plan(
     *,
     sources: tuple[SourcePin, ...],
     tools: tuple[tuple[str, str], ...],
-    toolchains: Mapping[str, Toolchain],
+    toolchains: Mapping[str, plan.Toolchain],
     runner_sha256: str,
     hooks_sha256: str,
     ortrim_version: str,
-) -> BuildPlan:
+) -> plan.BuildPlan:
     """Decide every job that a buildspec comes to.
 
     `toolchains` maps each target's identifier to what compiles for it; `sources` begins with ONNX Runtime itself;
@@ -121,7 +112,7 @@ def make_plan(
     for job, inside in zip(jobs, own, strict=True):
         require_providers(job, inside.models)
         require_layouts(job, inside.models)
-    return BuildPlan(
+    return plan.BuildPlan(
         ortrim_version=ortrim_version,
         spec_name=spec.name,
         ort_version=spec.onnxruntime.version,
@@ -139,19 +130,19 @@ def _job(
     spec: BuildSpec,
     target: TargetSpec,
     inside: Contents,
-    toolchain: Toolchain,
+    toolchain: plan.Toolchain,
     *,
     tools: tuple[tuple[str, str], ...],
     hooks_sha256: str,
     sources: tuple[SourcePin, ...],
-) -> BuildJob:
+) -> plan.BuildJob:
     """Return a target's job with its platform's options, and of the sources those that it then compiles."""
     known, platform = target.target, platform_of(target.target)
     chosen, linkage = build_options_of(spec, platform.KEPT), platform.linkage(spec, target)
     # Of 16-bit floats only ARM64 has kernels, and upstream has none for Apple's systems.
     has_float16 = known.architecture is Architecture.ARM64 and known.is_elf
     unused = tuple(kind for kind in inside.unused_types if has_float16 or kind != FLOAT16)
-    job = BuildJob(
+    job = plan.BuildJob(
         target=known,
         ort_version=spec.onnxruntime.version,
         profile=spec.profile,
@@ -212,8 +203,8 @@ def select_targets(
 
 
 def _assemblies(
-    spec: BuildSpec, targets: tuple[TargetSpec, ...], jobs: tuple[BuildJob, ...]
-) -> tuple[AssemblyJob, ...]:
+    spec: BuildSpec, targets: tuple[TargetSpec, ...], jobs: tuple[plan.BuildJob, ...]
+) -> tuple[plan.AssemblyJob, ...]:
     made = (platform.assembly(own) for platform, own in by_platform(jobs, lambda job: job.target))
     return tuple(
         replace(
@@ -230,7 +221,7 @@ IN_AN_AAR: Final = {"models_as_assets": ("mixed-assets", "the models"), "java": 
 """Keys about the AAR of all ABIs, the code of the error where ABIs differ in one, and what each puts into the AAR."""
 
 
-def _agreed(spec: BuildSpec, targets: tuple[TargetSpec, ...], assembly: AssemblyJob, key: str) -> bool | None:
+def _agreed(spec: BuildSpec, targets: tuple[TargetSpec, ...], assembly: plan.AssemblyJob, key: str) -> bool | None:
     own = (android_of(spec, target) for target in targets if target.id in assembly.targets)
     asked: set[bool | None] = {getattr(chosen, key) for chosen in own}
     if len(asked) > 1:
@@ -241,19 +232,19 @@ def _agreed(spec: BuildSpec, targets: tuple[TargetSpec, ...], assembly: Assembly
     return next(iter(asked))
 
 
-def _target(spec: BuildSpec, target: TargetSpec, job: BuildJob, runner_sha256: str) -> PlannedTarget:
-    runner = RunnerJob(
+def _target(spec: BuildSpec, target: TargetSpec, job: plan.BuildJob, runner_sha256: str) -> plan.PlannedTarget:
+    runner = plan.RunnerJob(
         target=job.target,
         toolchain=job.toolchain,
         headers=job.sources[0],
         runner_sha256=runner_sha256,
         arguments=platform_of(job.target).runner_arguments(job),
-        links=digest(job) if job.linkage == "static" else "",
+        links=plan.digest(job) if job.linkage == "static" else "",
     )
-    return PlannedTarget(job=job, runner=runner, budgets=merged_budgets(spec, target))
+    return plan.PlannedTarget(job=job, runner=runner, budgets=merged_budgets(spec, target))
 
 
-def with_arguments(job: BuildJob) -> BuildJob:
+def with_arguments(job: plan.BuildJob) -> plan.BuildJob:
     """Return a job with the arguments that its operator configuration and options come to on its platform."""
     platform = platform_of(job.target)
     return replace(

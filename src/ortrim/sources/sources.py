@@ -34,16 +34,8 @@ from ortrim.pins.runtime import (
     upstream_names,
 )
 from ortrim.pins.shipped import pin_text, tool_requirements
+from ortrim.sources import commits
 from ortrim.sources.archives import declared_components, fetch_archives, read_dependencies
-from ortrim.sources.commits import (
-    LEFT_OUT,
-    Checkout,
-    check_version,
-    copy_checkout,
-    fetch_commit,
-    identify,
-    why_silent,
-)
 from ortrim.sources.debian import is_debian_package, write_data_archive
 
 EVALUATE: Final = shipped_folder("declarations") / "evaluate.cmake"
@@ -165,7 +157,7 @@ class Resolution:
 
     kind: str
     version: str
-    runtime: ComponentPin | CommitPin | Checkout
+    runtime: ComponentPin | CommitPin | commits.Checkout
     dependencies: tuple[ComponentPin, ...] | None = None
     optional: frozenset[str] = frozenset()
     known: Mapping[str, str] = field(default_factory=dict)
@@ -220,18 +212,18 @@ def _choices_of_kind(
         return (Resolution(kind, version, runtime.commit, None, optional, known),) if runtime.commit else ()
     if kind == "debian":
         return (Resolution(kind, version, debian.components[0], dependencies, suite=debian.suite),) if debian else ()
-    checkout = identify(path, version)
+    checkout = commits.identify(path, version)
     own = Resolution(kind, version, checkout, None, optional, known)
     return (own, Resolution(kind, version, checkout, dependencies, suite=debian.suite)) if debian else (own,)
 
 
-def _identity(part: ComponentPin | CommitPin | Checkout) -> str:
+def _identity(part: ComponentPin | CommitPin | commits.Checkout) -> str:
     match part:
         case ComponentPin():
             return part.sha256
         case CommitPin():
             return part.commit
-        case Checkout():
+        case commits.Checkout():
             return part.digest
 
 
@@ -276,10 +268,10 @@ def lay_out(choice: Resolution, folder: Path, announce: Callable[[str], None]) -
         case ComponentPin():
             _lay_out_component(choice.runtime, archives[choice.runtime.name], folder / "onnxruntime", work)
         case CommitPin():
-            fetch_commit(choice.runtime, folder / "onnxruntime", work, announce)
-        case Checkout():
-            copy_checkout(choice.runtime, folder / "onnxruntime", work / "checkout")
-    check_version(folder / "onnxruntime", choice.version)
+            commits.fetch_commit(choice.runtime, folder / "onnxruntime", work, announce)
+        case commits.Checkout():
+            commits.copy_checkout(choice.runtime, folder / "onnxruntime", work / "checkout")
+    commits.check_version(folder / "onnxruntime", choice.version)
     if dependencies is None:
         dependencies = declared_components(read_dependencies(folder / "onnxruntime"), choice.known, choice.optional)
     archives = archives or fetch_archives(dependencies, choice.suite, announce)
@@ -316,7 +308,7 @@ def _cmake() -> Path:
 
 
 UNREAD: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
-    {"onnxruntime": LEFT_OUT, "onnx": ("onnx/backend/test",), "xnnpack": ("bench", "doc", "test")}
+    {"onnxruntime": commits.LEFT_OUT, "onnx": ("onnx/backend/test",), "xnnpack": ("bench", "doc", "test")}
 )
 """Folders that no build reads: of 22,300 files 9,500, without XNNPACK's."""
 
@@ -390,7 +382,7 @@ def why_absent(runtime: RuntimePins, optional: frozenset[str]) -> str:
         return error.what
     if any(choice.folder.is_dir() or choice.kind == "debian" for choice in choices):
         return ""
-    return "" if runtime.commit is None else why_silent(runtime.commit.repository)
+    return "" if runtime.commit is None else commits.why_silent(runtime.commit.repository)
 
 
 def sound_sources(tree: SourceTree, announce: Callable[[str], None] = lambda _: None) -> Path:

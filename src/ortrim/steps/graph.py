@@ -9,15 +9,7 @@ import numpy as np
 import onnx
 from onnx import TensorProto, numpy_helper
 
-from ortrim.models.onnx_files import (
-    array_of,
-    graphs_below,
-    graphs_in,
-    graphs_of,
-    read_names,
-    shape_of,
-    with_types,
-)
+from ortrim.models import onnx_files
 from ortrim.steps.step import Array, step_failed
 
 Shapes = Mapping[str, tuple[int | str | None, ...]]
@@ -32,7 +24,7 @@ class Names:
 
     def __init__(self, model: onnx.ModelProto) -> None:
         self._taken: set[str] = set()
-        for graph in graphs_in(model):
+        for graph in onnx_files.graphs_in(model):
             values = (*graph.input, *graph.output, *graph.value_info)
             self._taken.update(each.name for each in (*values, *graph.initializer, *graph.node))
             for node in graph.node:
@@ -55,7 +47,7 @@ class Names:
 def value_names(model: onnx.ModelProto) -> set[str]:
     """Return the names of a model's values, an empty one among them where an input is left out; without functions'."""
     names: set[str] = set()
-    for graph in graphs_below(model.graph):
+    for graph in onnx_files.graphs_below(model.graph):
         names.update(value.name for value in (*graph.input, *graph.output))
         names.update(tensor.name for tensor in graph.initializer)
         for node in graph.node:
@@ -85,7 +77,7 @@ class Wiring:
     def __init__(self, graph: onnx.GraphProto, outer: "Wiring | None" = None) -> None:
         self.makers: dict[str, onnx.NodeProto] = {name: node for node in graph.node for name in node.output if name}
         self.outputs = frozenset(value.name for value in graph.output)
-        self._uses = Counter([*read_names(graph.node), *(value.name for value in graph.output)])
+        self._uses = Counter([*onnx_files.read_names(graph.node), *(value.name for value in graph.output)])
         overridable = {value.name for value in graph.input}
         self._tensors: dict[str, TensorProto] = dict(outer._tensors) if outer else {}  # noqa: SLF001 - its own kind
         self._tensors |= {each.name: each for each in graph.initializer if each.name not in overridable}
@@ -98,7 +90,7 @@ class Wiring:
     def constant(self, name: str) -> Array | None:
         """Return the value of a constant that can be read; None for all else."""
         tensor = self._tensors.get(name)
-        return None if tensor is None else array_of(tensor)
+        return None if tensor is None else onnx_files.array_of(tensor)
 
     def constant_rank(self, name: str) -> int | None:
         """Return how many dimensions a constant has."""
@@ -125,7 +117,7 @@ def _wired(graph: onnx.GraphProto, outer: Wiring | None) -> Iterator[tuple[onnx.
     # The inner graphs come first: changing a graph gives it copies of its nodes, whose inner graphs are others.
     wiring = Wiring(graph, outer)
     for node in graph.node:
-        for inner in graphs_of(node):
+        for inner in onnx_files.graphs_of(node):
             yield from _wired(inner, wiring)
     yield graph, Wiring(graph, outer)
 
@@ -187,8 +179,10 @@ def drop_unread(model: onnx.ModelProto, names: Iterable[str]) -> None:
     candidates = frozenset(names)
     if candidates:
         # Inner graphs first: giving a graph other nodes copies those that are inside them.
-        for graph in reversed([*graphs_in(model)]):
-            _drop_from(graph, candidates - {*read_names(graph.node), *(value.name for value in graph.output)})
+        for graph in reversed([*onnx_files.graphs_in(model)]):
+            _drop_from(
+                graph, candidates - {*onnx_files.read_names(graph.node), *(value.name for value in graph.output)}
+            )
 
 
 def _drop_from(graph: onnx.GraphProto, unread: frozenset[str]) -> None:
@@ -209,9 +203,9 @@ def shapes_of(model: onnx.ModelProto) -> Shapes:
     """Return the shapes of values, as far as the model or ONNX's inference know them."""
     return {
         value.name: shape
-        for graph in graphs_in(with_types(model))
+        for graph in onnx_files.graphs_in(onnx_files.with_types(model))
         for value in (*graph.value_info, *graph.input, *graph.output)
-        if (shape := shape_of(value.type)) is not None
+        if (shape := onnx_files.shape_of(value.type)) is not None
     }
 
 

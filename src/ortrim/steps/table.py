@@ -7,27 +7,19 @@ import onnx
 
 from ortrim.buildspec import step_specs
 from ortrim.errors import Diagnostic
+from ortrim.steps import inputs_outputs
 from ortrim.steps.conv1d_to_2d import conv1d_to_2d
 from ortrim.steps.fold_batch_norm import fold_batch_norm
 from ortrim.steps.fold_input import fold_input
-from ortrim.steps.inputs_outputs import (
-    change_outputs,
-    extract,
-    fix_dimensions,
-    merge,
-    name_dimensions,
-    rename,
-    set_batch,
-)
 from ortrim.steps.recurrent import expand_recurrent
 from ortrim.steps.remove import remove_dead, share_constants, strip
 from ortrim.steps.runtime_tools import float16, infer_shapes, optimize, quantize, simplify, to_opset
 from ortrim.steps.step import Stepped, Workplace, step_failed
 
 PLAIN: Final[Mapping[type[step_specs.StepChoices], Callable[[onnx.ModelProto, Any], Stepped]]] = {
-    step_specs.NameDimensions: name_dimensions,
+    step_specs.NameDimensions: inputs_outputs.name_dimensions,
     step_specs.Strip: strip,
-    step_specs.Rename: rename,
+    step_specs.Rename: inputs_outputs.rename,
     step_specs.ShareConstants: share_constants,
     step_specs.RemoveDead: remove_dead,
     step_specs.FoldInput: fold_input,
@@ -40,12 +32,12 @@ PLAIN: Final[Mapping[type[step_specs.StepChoices], Callable[[onnx.ModelProto, An
 EQUIPPED: Final[Mapping[type[step_specs.StepChoices], Callable[[onnx.ModelProto, Any, Workplace], Stepped]]] = {
     step_specs.Simplify: simplify,
     step_specs.InferShapes: infer_shapes,
-    step_specs.FixDimensions: fix_dimensions,
-    step_specs.Batch: set_batch,
+    step_specs.FixDimensions: inputs_outputs.fix_dimensions,
+    step_specs.Batch: inputs_outputs.set_batch,
     step_specs.Opset: to_opset,
-    step_specs.Extract: extract,
-    step_specs.Outputs: change_outputs,
-    step_specs.Merge: merge,
+    step_specs.Extract: inputs_outputs.extract,
+    step_specs.Outputs: inputs_outputs.change_outputs,
+    step_specs.Merge: inputs_outputs.merge,
     step_specs.Float16: float16,
     step_specs.Quantize: quantize,
     step_specs.Optimize: optimize,

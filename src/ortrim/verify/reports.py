@@ -5,16 +5,7 @@ from typing import Final, Literal
 
 from ortrim.binaries.elf import LibraryFacts, LibrarySize
 from ortrim.compiling.plan import CompiledUnits, CompilerCacheUse
-from ortrim.parity.measurements import (
-    Comparison,
-    Coverage,
-    Gate,
-    HostFacts,
-    LeastMemory,
-    OutputParity,
-    RunnerResult,
-    Verdict,
-)
+from ortrim.parity import measurements
 
 NOT_FOR_DEVICE: Final = "not-for-this-device"
 """Reference of the failure of a device that does not run what the target is for: a fault of neither."""
@@ -63,17 +54,17 @@ class DeviceReport:
     signal: str | None = None
     provider_url: str | None = None
     log: str | None = None
-    host: HostFacts | None
+    host: measurements.HostFacts | None
     baseline: str
-    comparisons: tuple[Comparison, ...]
-    parity: tuple[OutputParity, ...]
-    runs: tuple[RunnerResult, ...]
-    least_memory: tuple[LeastMemory, ...] = ()
+    comparisons: tuple[measurements.Comparison, ...]
+    parity: tuple[measurements.OutputParity, ...]
+    runs: tuple[measurements.RunnerResult, ...]
+    least_memory: tuple[measurements.LeastMemory, ...] = ()
     traces: tuple[str, ...] = ()
     placements: tuple[Placement, ...] = ()
     failure: DeviceFailure | None = None
     failed_models: tuple[DeviceFailure, ...] = ()
-    verdict: Verdict
+    verdict: measurements.Verdict
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,7 +91,7 @@ class VerifiedModel:
     name: str
     original_sha256: str
     sha256: str
-    coverage: Coverage | None = None
+    coverage: measurements.Coverage | None = None
     expect: Literal["empty"] | None = None
     layout: str = ""
 
@@ -137,12 +128,12 @@ class VerifyReport(Identity):
     library: LibraryFacts
     size: LibrarySize
     baseline_size: LibrarySize
-    comparisons: tuple[Comparison, ...]
-    gates: tuple[Gate, ...]
+    comparisons: tuple[measurements.Comparison, ...]
+    gates: tuple[measurements.Gate, ...]
     devices: tuple[DeviceReport, ...]
     build_seconds: float
     compiler_cache: CompilerCacheUse | None
     units: CompiledUnits | None = None
     left_out: tuple[str, ...] = ()
     damaged_cache: tuple[str, ...] = ()
-    verdict: Verdict
+    verdict: measurements.Verdict

@@ -12,17 +12,9 @@ import numpy as np
 
 from ortrim.base.console import counted
 from ortrim.base.files import shipped_words
+from ortrim.base.tools import Cause
 from ortrim.errors import Diagnostic, ModelError, OperatorsError
-from ortrim.models import refusals
-from ortrim.models.graph_facts import (
-    NAMELESS,
-    GraphFacts,
-    NodeFacts,
-    WeightFacts,
-    dynamic_dimensions,
-    elements,
-    locale_of,
-)
+from ortrim.models import graph_facts, refusals
 from ortrim.models.models import TensorInfo
 from ortrim.models.onnx_files import LARGEST_MODEL_BYTES, unsupported
 from ortrim.models.shapes import BY_CHANCE
@@ -84,7 +76,7 @@ class LintFacts:
     models that are judged with this one, which keep their code in a common library.
     """
 
-    graph: GraphFacts
+    graph: graph_facts.GraphFacts
     version: str
     kernels: KernelFacts | None = None
     run: RunFacts | None = None
@@ -152,7 +144,7 @@ def _does_not_load(facts: LintFacts) -> Iterator[Shown]:
         yield "model", facts.run.load_failure
 
 
-def _refused_for(cause: refusals.Cause, facts: LintFacts) -> Iterator[Shown]:
+def _refused_for(cause: Cause, facts: LintFacts) -> Iterator[Shown]:
     """Find a model that the full runtime refuses, or runs with no size that was tried, for a cause that is known."""
     trials = [failure for _, failure in facts.run.trials] if facts.run else []
     failures = (facts.run.load_failure, *(trials if all(trials) else ())) if facts.run else ()
@@ -162,9 +154,11 @@ def _refused_for(cause: refusals.Cause, facts: LintFacts) -> Iterator[Shown]:
 
 
 for _cause in refusals.CAUSES:
-    if not _cause.converted:
+    if _cause.code not in refusals.CONVERTED:
         why = "the full runtime refuses the model, and so does every trimmed one"
-        put = _rule(_cause.code, kind=_cause.kind, level="error", title=_cause.what, why=why, fix=_cause.hint)
+        put = _rule(
+            _cause.code, kind=_cause.kind or ModelError, level="error", title=_cause.what, why=why, fix=_cause.hint
+        )
         put(partial(_refused_for, _cause))
 
 
@@ -195,7 +189,7 @@ def _outcomes(facts: LintFacts) -> Iterator[tuple[str, list[int], list[int], str
     """
     trials = [(dict(sizes), failure) for sizes, failure in facts.run.trials] if facts.run else []
     base = next((sizes for sizes, failure in trials if sizes and not failure), {})
-    for name in dynamic_dimensions(facts.graph.model.inputs) if base else ():
+    for name in graph_facts.dynamic_dimensions(facts.graph.model.inputs) if base else ():
         found: dict[str, dict[int, str]] = {"worked": {}, "failed": {}}
         for sizes, failure in trials:
             alone = all(base.get(key) == size for key, size in sizes.items() if key != name)
@@ -274,7 +268,9 @@ def _integer_resize(facts: LintFacts) -> Iterator[Shown]:
             yield node.place, f"'{node.place}' has mode '{node.attribute('mode')}' between two quantizations"
 
 
-def _between_quantized(facts: LintFacts, operator: str) -> Iterator[tuple[NodeFacts, tuple[NodeFacts, ...]]]:
+def _between_quantized(
+    facts: LintFacts, operator: str
+) -> Iterator[tuple[graph_facts.NodeFacts, tuple[graph_facts.NodeFacts, ...]]]:
     """Yield nodes that ONNX Runtime up to 1.26 takes as integer ones, with the nodes that dequantize their inputs."""
     if tuple(map(int, facts.version.split(".")[:2])) >= OPTIMIZED_SINCE:
         return
@@ -294,12 +290,12 @@ def _between_quantized(facts: LintFacts, operator: str) -> Iterator[tuple[NodeFa
             yield node, tuple(each for each in found if each is not None and each.operator == "DequantizeLinear")
 
 
-def _input(node: NodeFacts, number: int) -> str:
+def _input(node: graph_facts.NodeFacts, number: int) -> str:
     """Return the name of an input, empty where a node has fewer."""
     return node.inputs[number].name if len(node.inputs) > number else ""
 
 
-def _makers(facts: LintFacts) -> dict[str, NodeFacts]:
+def _makers(facts: LintFacts) -> dict[str, graph_facts.NodeFacts]:
     """Return the main graph's nodes by the names of what they make."""
     return {value.name: node for node in facts.graph.nodes for value in node.outputs if not node.scope}
 
@@ -363,7 +359,7 @@ def _no_cpu_kernel(facts: LintFacts) -> Iterator[Shown]:
     yield name or operator[1], f"no CPU kernel of {_words(operator)} for {'; '.join(types) or '?'}"
 
 
-def _nodes(facts: LintFacts, operator: Operator) -> Iterator[NodeFacts]:
+def _nodes(facts: LintFacts, operator: Operator) -> Iterator[graph_facts.NodeFacts]:
     return (node for node in facts.graph.nodes if (node.domain, node.operator) == operator)
 
 
@@ -426,7 +422,7 @@ def _machine_named(facts: LintFacts) -> Iterator[Shown]:
 def _unnamed_dimension(facts: LintFacts) -> Iterator[Shown]:
     for value in facts.graph.model.inputs:
         for axis, size in enumerate(value.shape or ()):
-            if size is None or size in NAMELESS:
+            if size is None or size in graph_facts.NAMELESS:
                 yield value.name, f"dimension {axis} of input '{value.name}' is open and has no name"
 
 
@@ -441,7 +437,7 @@ def _einsum(facts: LintFacts) -> Iterator[Shown]:
 CONTRACTION: Final = re.compile(r"\s*([a-zA-Z.\s]+),([a-zA-Z.\s]+)->([a-zA-Z.\s]+)")
 
 
-def _as_convolution(node: NodeFacts, equation: str) -> str:
+def _as_convolution(node: graph_facts.NodeFacts, equation: str) -> str:
     """Recognise a product with a weight matrix over one axis, which is what a convolution of length one does."""
     found = CONTRACTION.fullmatch(equation)
     if found is None or len(node.inputs) != 2 or not node.constants:
@@ -466,7 +462,7 @@ def _transposed_product(facts: LintFacts) -> Iterator[Shown]:
                 yield product.place, words
 
 
-def _product(node: NodeFacts, makers: dict[str, NodeFacts]) -> NodeFacts | None:
+def _product(node: graph_facts.NodeFacts, makers: dict[str, graph_facts.NodeFacts]) -> graph_facts.NodeFacts | None:
     """Return the product with a weight matrix that a node reads, as it is or with a bias added."""
     found = _maker(node, makers)
     if found is not None and found.operator == "Add" and len(found.constants) == 1:
@@ -474,11 +470,11 @@ def _product(node: NodeFacts, makers: dict[str, NodeFacts]) -> NodeFacts | None:
     return found if found is not None and found.operator == "MatMul" and found.constants else None
 
 
-def _maker(node: NodeFacts, makers: dict[str, NodeFacts]) -> NodeFacts | None:
+def _maker(node: graph_facts.NodeFacts, makers: dict[str, graph_facts.NodeFacts]) -> graph_facts.NodeFacts | None:
     return makers.get(node.inputs[0].name) if node.inputs else None
 
 
-def _undo(first: NodeFacts, second: NodeFacts) -> bool:
+def _undo(first: graph_facts.NodeFacts, second: graph_facts.NodeFacts) -> bool:
     orders = [each.attribute("perm").split(",") for each in (first, second)]
     if not all(number.isdecimal() for order in orders for number in order) or len(orders[0]) != len(orders[1]):
         return False
@@ -488,7 +484,7 @@ def _undo(first: NodeFacts, second: NodeFacts) -> bool:
 
 @_rule("fixed-reshape")
 def _pinned_reshape(facts: LintFacts) -> Iterator[Shown]:
-    if not dynamic_dimensions(facts.graph.model.inputs):
+    if not graph_facts.dynamic_dimensions(facts.graph.model.inputs):
         return
     values = {weight.name: weight.values for weight in facts.graph.weights}
     for node in facts.graph.nodes:
@@ -522,12 +518,15 @@ MOST_ELEMENTS: Final = 4096
 """Fewer are shapes and indices, whose cost nobody sees."""
 
 
-def _is_hot(node: NodeFacts, element_type: str) -> bool:
+def _is_hot(node: graph_facts.NodeFacts, element_type: str) -> bool:
     made = [value for value in node.outputs if value.element_type == element_type]
     if node.operator in HEAVY:
         return bool(made)
     taken = [value for value in node.inputs if value.element_type == element_type and value.name not in node.constants]
-    return bool(made and taken) and max((elements(value) or 0 for value in (*made, *taken)), default=0) >= MOST_ELEMENTS
+    return (
+        bool(made and taken)
+        and max((graph_facts.elements(value) or 0 for value in (*made, *taken)), default=0) >= MOST_ELEMENTS
+    )
 
 
 @_rule("int64")
@@ -599,7 +598,7 @@ def _random_output(facts: LintFacts) -> Iterator[Shown]:
 @_rule("device-locale", fix=refusals.LOCALE_HINT)
 def _device_locale(facts: LintFacts) -> Iterator[Shown]:
     for node in facts.graph.nodes:
-        if locale := locale_of(node):
+        if locale := graph_facts.locale_of(node):
             yield node.place, f"{node.operator} needs the locale '{locale}' on every device"
 
 
@@ -632,7 +631,7 @@ WASTED_BYTES: Final = 1024
 
 @_rule("duplicate-weights")
 def _duplicates(facts: LintFacts) -> Iterator[Shown]:
-    groups: dict[str, list[WeightFacts]] = {}
+    groups: dict[str, list[graph_facts.WeightFacts]] = {}
     for weight in facts.graph.weights:
         if weight.digest:
             groups.setdefault(weight.digest, []).append(weight)
@@ -643,7 +642,7 @@ def _duplicates(facts: LintFacts) -> Iterator[Shown]:
             yield group[0].name, words
 
 
-def _names(group: list[WeightFacts]) -> str:
+def _names(group: list[graph_facts.WeightFacts]) -> str:
     shown = ", ".join(f"'{weight.name}'" for weight in group[:3])
     return f"{shown} and {len(group) - 3} more" if len(group) > 3 else shown
 

@@ -13,20 +13,8 @@ from ortrim.base.checksums import is_plain_path
 from ortrim.base.console import Console
 from ortrim.errors import NetworkError, StorageError, UsageError
 from ortrim.github.client import GitHub, Remote, connect
+from ortrim.github.fetch import placing
 from ortrim.github.fetch.offers import EVERYTHING, Offer, Selection, look_up_release, look_up_run, newest_run
-from ortrim.github.fetch.placing import (
-    NAME,
-    OUTPUT,
-    Lock,
-    LockedFile,
-    Origin,
-    Store,
-    download_all,
-    place,
-    read_lock,
-    user_store,
-    write_lock,
-)
 from ortrim.github.fetch.provenance import Attestation, ProvenanceClaim, ask_attestations, check_provenance
 from ortrim.github.repositories import find_service, find_site
 
@@ -51,7 +39,7 @@ class FetchRequest:
         return bool(self.release or self.run or self.latest)
 
 
-def completed(wanted: FetchRequest, lock: Lock | None) -> FetchRequest | None:
+def completed(wanted: FetchRequest, lock: placing.Lock | None) -> FetchRequest | None:
     """Return what is to be looked up anew, or None when the lock file is to be followed.
 
     What an update does not say is taken from the lock file.
@@ -62,8 +50,10 @@ def completed(wanted: FetchRequest, lock: Lock | None) -> FetchRequest | None:
     if not said.isprintable() or len(said) > LONGEST:
         raise UsageError("bad-option", "no name is like that", where="--release, --spec, --target")
     if wanted.offline and (lock is None or wanted.update):
-        what = f"without requests, only what a {NAME} names can be fetched"
-        raise UsageError("offline-needs-lock", what, where="--offline", hint=f"fetch once with a network, keep {NAME}")
+        what = f"without requests, only what a {placing.NAME} names can be fetched"
+        raise UsageError(
+            "offline-needs-lock", what, where="--offline", hint=f"fetch once with a network, keep {placing.NAME}"
+        )
     if lock is not None and not wanted.update:
         _require_same(wanted, lock)
         return None
@@ -74,14 +64,14 @@ def completed(wanted: FetchRequest, lock: Lock | None) -> FetchRequest | None:
         raise UsageError(
             "fetch-which",
             "there is neither a lock file nor an option that says what to fetch",
-            where=NAME,
+            where=placing.NAME,
             why="it is not there",
             hint=hint,
         )
     return wanted
 
 
-def _require_same(wanted: FetchRequest, lock: Lock) -> None:
+def _require_same(wanted: FetchRequest, lock: placing.Lock) -> None:
     origin = lock.origin
     said = (
         ("--release", wanted.release, origin.release),
@@ -93,10 +83,10 @@ def _require_same(wanted: FetchRequest, lock: Lock) -> None:
     for option, asked, locked in said:
         if asked and asked != locked:
             why = f"given {asked}, locked to {locked or origin.words}"
-            raise UsageError("lock-differs", f"{NAME} says otherwise", where=option, why=why, hint=UPDATE)
+            raise UsageError("lock-differs", f"{placing.NAME} says otherwise", where=option, why=why, hint=UPDATE)
 
 
-def _filled(wanted: FetchRequest, lock: Lock) -> FetchRequest:
+def _filled(wanted: FetchRequest, lock: placing.Lock) -> FetchRequest:
     origin, selection = lock.origin, wanted.selection
     chosen = Selection(spec=selection.spec or origin.spec, target=selection.target or origin.target)
     if wanted.says_which:
@@ -107,7 +97,7 @@ def _filled(wanted: FetchRequest, lock: Lock) -> FetchRequest:
 SHOWN: Final = 10
 
 
-def lost_attestation(before: Lock | None, after: Lock) -> str:
+def lost_attestation(before: placing.Lock | None, after: placing.Lock) -> str:
     """Return a warning when files were attested before and some are not any more, or by another workflow."""
     signers = {_workflow(file.signer) for file in before.files if file.signer} if before else set()
     others = [file.path for file in after.files if _workflow(file.signer) not in signers]
@@ -122,7 +112,7 @@ def _workflow(signer: str) -> str:
     return signer.partition("@")[0]
 
 
-def require_same_offer(lock: Lock, offer: Offer, store: Store | None) -> None:
+def require_same_offer(lock: placing.Lock, offer: Offer, store: placing.Store | None) -> None:
     """Raise `NetworkError` (`lock-mismatch`), with what differs, unless an offer still has what was locked.
 
     Without a `store` only the archives are compared; commit and files are known once they are in the store. More than
@@ -136,7 +126,7 @@ def require_same_offer(lock: Lock, offer: Offer, store: Store | None) -> None:
         differences += _differences({each.path: each.sha256 for each in lock.files}, files)
     if differences:
         more = [f"and {len(differences) - SHOWN} more"] * (len(differences) > SHOWN)
-        what = f"{lock.origin.words} is not what {NAME} says any more"
+        what = f"{lock.origin.words} is not what {placing.NAME} says any more"
         why = "\n".join([*differences[:SHOWN], *more])
         hint = "find out who changed it; if that was intended: invoke fetch --update"
         raise NetworkError("lock-mismatch", what, where=offer.page, why=why, hint=hint)
@@ -156,19 +146,19 @@ class App:
     output: Path | None = None
 
 
-def recorded_output(app: App, before: Lock | None) -> str:
+def recorded_output(app: App, before: placing.Lock | None) -> str:
     """Return the output that a lock file remembers: none outside of the app, where others have other folders."""
     given = app.output.as_posix() if app.output else ""
     usable = given and is_plain_path(given) and _is_inside(app, app.folder / given)
-    return given if usable else before.output if before else OUTPUT
+    return given if usable else before.output if before else placing.OUTPUT
 
 
-def output_folder(app: App, lock: Lock | None) -> Path:
+def output_folder(app: App, lock: placing.Lock | None) -> Path:
     """Return where the files of an app go: into the user's folder, or else the lock file's.
 
     Who can change a lock file must not decide what is written elsewhere, through a link either.
     """
-    output = app.folder / (app.output or (lock.output if lock else OUTPUT))
+    output = app.folder / (app.output or (lock.output if lock else placing.OUTPUT))
     if app.output is None and not _is_inside(app, output):
         what, hint = (
             "the lock file's output folder leads out of the app through a link",
@@ -190,7 +180,7 @@ def _real(path: Path) -> Path:
     return Path(os.path.realpath(path))
 
 
-def named_repository(remote: Remote, lock: Lock | None) -> Remote:
+def named_repository(remote: Remote, lock: placing.Lock | None) -> Remote:
     """Return the repository that the user named, or else the lock file's.
 
     Who can change a lock file must not decide who gets the user's token: the host is the user's to say.
@@ -199,25 +189,25 @@ def named_repository(remote: Remote, lock: Lock | None) -> Remote:
         return remote
     origin, host = lock.origin, find_service().host
     if origin.host.lower() != host.lower():
-        what = f"{NAME} names a repository at {origin.host}, and the token is for {host}"
+        what = f"{placing.NAME} names a repository at {origin.host}, and the token is for {host}"
         hint = f"if you trust it: --repo {origin.host}/{origin.repository}"
-        raise UsageError("lock-other-host", what, where=NAME, hint=hint)
+        raise UsageError("lock-other-host", what, where=placing.NAME, hint=hint)
     return replace(remote, repository=origin.repository)
 
 
-def require_same_repository(remote: Remote, lock: Lock) -> None:
+def require_same_repository(remote: Remote, lock: placing.Lock) -> None:
     """Raise `UsageError` (`lock-differs`) when the user names another repository than the lock file does."""
     locked = f"{lock.origin.host}/{lock.origin.repository}"
     if remote.repository and str(find_site(remote.repository, Path())).lower() != locked.lower():
         why = f"given {remote.repository[:200]}, locked to {locked}"
-        raise UsageError("lock-differs", f"{NAME} says otherwise", where="--repo", why=why, hint=UPDATE)
+        raise UsageError("lock-differs", f"{placing.NAME} says otherwise", where="--repo", why=why, hint=UPDATE)
 
 
 @contextmanager
 def alone(folder: Path) -> Iterator[None]:
     """See to it that one fetch at a time is at work for an app."""
     name = sha256(str(folder.resolve()).encode()).hexdigest()
-    with locked_if_free(user_store().folder / "apps" / name) as alone:
+    with locked_if_free(placing.user_store().folder / "apps" / name) as alone:
         if not alone:
             what, hint = "another fetch is running here", "wait for it to end, then run the same command again"
             raise StorageError("fetch-under-way", what, where=str(folder), hint=hint)
@@ -228,7 +218,7 @@ def alone(folder: Path) -> Iterator[None]:
 class Fetched:
     """What was fetched: the lock, where the files lie, whether that changed, what is known of each file's origin."""
 
-    lock: Lock
+    lock: placing.Lock
     output: Path
     changed: bool
     attestations: dict[str, Attestation]
@@ -240,7 +230,7 @@ def fetch_files(wanted: FetchRequest, remote: Remote, app: App, console: Console
     Then folder and lock file are as they were.
     """
     with alone(app.folder):
-        lock = read_lock(app.folder / NAME)
+        lock = placing.read_lock(app.folder / placing.NAME)
         output_folder(app, lock)  # refused before anything is asked
         anew = completed(wanted, lock)
         if anew is not None:
@@ -249,10 +239,10 @@ def fetch_files(wanted: FetchRequest, remote: Remote, app: App, console: Console
         return _follow(lock, wanted, remote, app, console)
 
 
-def _follow(lock: Lock, wanted: FetchRequest, remote: Remote, app: App, console: Console) -> Fetched:
+def _follow(lock: placing.Lock, wanted: FetchRequest, remote: Remote, app: App, console: Console) -> Fetched:
     """Make the files of a lock file again; GitHub is asked only for what is not in the cache."""
     require_same_repository(remote, lock)
-    store = user_store()
+    store = placing.user_store()
     missing = store.missing(file.entry for file in lock.files)
     if missing and wanted.offline:
         what = f"{missing[0].path} and {len(missing) - 1} more are not in the cache"
@@ -269,7 +259,7 @@ def _follow(lock: Lock, wanted: FetchRequest, remote: Remote, app: App, console:
     return _placed(lock, store, app, known, recorded=_is_recorded(app, lock, lock))
 
 
-def _fetch_locked(lock: Lock, client: GitHub, store: Store, console: Console) -> None:
+def _fetch_locked(lock: placing.Lock, client: GitHub, store: placing.Store, console: Console) -> None:
     origin, digests = lock.origin, {each.name: each.sha256 for each in lock.artifacts}
     selection = Selection(spec=origin.spec, target=origin.target)
     with console.step(f"look up {origin.words}"):
@@ -279,16 +269,18 @@ def _fetch_locked(lock: Lock, client: GitHub, store: Store, console: Console) ->
     require_same_offer(lock, offer, store)
 
 
-def _fetch_anew(wanted: FetchRequest, before: Lock | None, remote: Remote, app: App, console: Console) -> Fetched:
-    client, store = connect(remote, console), user_store()
+def _fetch_anew(
+    wanted: FetchRequest, before: placing.Lock | None, remote: Remote, app: App, console: Console
+) -> Fetched:
+    client, store = connect(remote, console), placing.user_store()
     wanted, offer = _looked_up(wanted, client, remote.workflow, console)
     _download(offer, client, store, console)
     files, commit = offer.files(store), offer.commit(store)
     claim = ProvenanceClaim(repository=_page(offer, client), commit=commit)
     with console.step("ask for attestations"):
         known = ask_attestations(client, claim, files, check_provenance)
-    lock = Lock(
-        origin=Origin(
+    lock = placing.Lock(
+        origin=placing.Origin(
             host=client.service.host,
             repository=str(client.repository),
             release=wanted.release,
@@ -300,7 +292,7 @@ def _fetch_anew(wanted: FetchRequest, before: Lock | None, remote: Remote, app: 
         output=recorded_output(app, before),
         artifacts=offer.artifacts,
         files=tuple(
-            LockedFile(path=file.path, size=file.size_bytes, sha256=file.sha256, signer=known[file.path].signer)
+            placing.LockedFile(path=file.path, size=file.size_bytes, sha256=file.sha256, signer=known[file.path].signer)
             for file in files
         ),
     )
@@ -309,7 +301,7 @@ def _fetch_anew(wanted: FetchRequest, before: Lock | None, remote: Remote, app: 
 
     def remember() -> None:
         if lock != before:
-            write_lock(app.folder / NAME, lock)
+            placing.write_lock(app.folder / placing.NAME, lock)
 
     return _placed(lock, store, app, known, remember, recorded=_is_recorded(app, lock, before))
 
@@ -331,23 +323,23 @@ def _offer(wanted: FetchRequest, client: GitHub, digests: dict[str, str]) -> Off
     return look_up_run(client, wanted.run, wanted.selection, digests)
 
 
-def _download(offer: Offer, client: GitHub, store: Store, console: Console) -> None:
+def _download(offer: Offer, client: GitHub, store: placing.Store, console: Console) -> None:
     with console.step(f"fetch from {client.site}") as step:
         downloads = offer.downloads(store)
         if not downloads:
             step.skip("all of it is in the cache")
             return
-        step.note(download_all(downloads, client, step).words)
+        step.note(placing.download_all(downloads, client, step).words)
 
 
-def _is_recorded(app: App, lock: Lock, before: Lock | None) -> bool:
+def _is_recorded(app: App, lock: placing.Lock, before: placing.Lock | None) -> bool:
     """Whether the lock file that there was names the folder that is going to be replaced."""
     return before is not None and output_folder(app, lock) == app.folder / before.output
 
 
 def _placed(
-    lock: Lock,
-    store: Store,
+    lock: placing.Lock,
+    store: placing.Store,
     app: App,
     known: dict[str, Attestation],
     when_ready: Callable[[], None] = lambda: None,
@@ -355,7 +347,7 @@ def _placed(
     recorded: bool,
 ) -> Fetched:
     output = output_folder(app, lock)
-    changed = place([file.entry for file in lock.files], store, output, when_ready, recorded=recorded)
+    changed = placing.place([file.entry for file in lock.files], store, output, when_ready, recorded=recorded)
     return Fetched(lock=lock, output=output, changed=changed, attestations=known)
 
 

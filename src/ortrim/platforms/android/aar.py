@@ -24,17 +24,9 @@ from ortrim.package.aar_contents import AarFacts, AarLibraries, AarManifest, rea
 from ortrim.package.manifest import PackagedFile, PackageInputs
 from ortrim.package.package import json_content, rendered
 from ortrim.parity.measurements import Comparison, Gate, Verdict
+from ortrim.platforms.android import jni
 from ortrim.platforms.android.arguments import LIBRARY, SHARED_STL
 from ortrim.platforms.android.gates import Promise, check_aar, require_sound_aar
-from ortrim.platforms.android.jni import (
-    BINDING,
-    JAVA,
-    Jdk,
-    android_build,
-    build_jni_library,
-    chosen_jdk,
-    compile_java,
-)
 from ortrim.platforms.android.jni import SYMBOLS as JNI_SYMBOLS
 from ortrim.platforms.platform import Packaging, tensor_gates
 from ortrim.size.library import library_size
@@ -82,14 +74,14 @@ class AarPart:
     @property
     def android(self) -> AndroidBuild:
         """What the libraries are built for."""
-        return android_build(self.inputs.job)
+        return jni.android_build(self.inputs.job)
 
     @property
     def libraries(self) -> tuple[tuple[str, Path], ...]:
         """The libraries by name: runtime, JNI library, and the C++ library when that is shared."""
         result = self.inputs.result
         companions = ((path.name, path) for path in companions_of(self.inputs.job, result))
-        binding = ((BINDING, self.binding),) if self.binding else ()
+        binding = ((jni.BINDING, self.binding),) if self.binding else ()
         return ((LIBRARY, result.library), *binding, *companions)
 
 
@@ -203,7 +195,7 @@ FOLDERS: Final = ("java", "android")
 MANIFEST: Final = b"Manifest-Version: 1.0\r\n\r\n"
 
 
-def classes_jar(jdk: Jdk | None, folders: Sequence[Path]) -> bytes:
+def classes_jar(jdk: jni.Jdk | None, folders: Sequence[Path]) -> bytes:
     """Compile all Java files below some folders, and return the classes as a jar: without a JDK an empty one.
 
     The same sources and the same version of javac give the same bytes.
@@ -217,7 +209,7 @@ def classes_jar(jdk: Jdk | None, folders: Sequence[Path]) -> bytes:
     with storage_errors(Path(tempfile.gettempdir())), tempfile.TemporaryDirectory(prefix="ortrim-java-") as work:
         classes = Path(work) / "classes"
         classes.mkdir()
-        compile_java(jdk, sources, classes, Path(work) / "headers")
+        jni.compile_java(jdk, sources, classes, Path(work) / "headers")
         found = sorted(classes.rglob("*.class"))
         return _jar([PackagedFile(path=path.relative_to(classes).as_posix(), content=path) for path in found])
 
@@ -246,7 +238,7 @@ KEEP_RULES: Final = b"""\
 """
 
 
-def aar_content(inputs: AarInputs, jdk: Jdk | None) -> tuple[tuple[PackagedFile, ...], AarManifest]:
+def aar_content(inputs: AarInputs, jdk: jni.Jdk | None) -> tuple[tuple[PackagedFile, ...], AarManifest]:
     """Return all that goes into an AAR, and what it says of itself; without a JDK there is no Java API among it."""
     payload = _payload(inputs, jdk)
     package.check_paths(file.path for file in payload)
@@ -257,7 +249,7 @@ def aar_content(inputs: AarInputs, jdk: Jdk | None) -> tuple[tuple[PackagedFile,
     )
 
 
-def _payload(inputs: AarInputs, jdk: Jdk | None) -> tuple[PackagedFile, ...]:
+def _payload(inputs: AarInputs, jdk: jni.Jdk | None) -> tuple[PackagedFile, ...]:
     first, headers = inputs.first, inputs.first.headers
     models = package.model_files(first, "assets/models") if inputs.models_as_assets else ()
     return (
@@ -277,7 +269,7 @@ def _payload(inputs: AarInputs, jdk: Jdk | None) -> tuple[PackagedFile, ...]:
     )
 
 
-def _manifest(inputs: AarInputs, jdk: Jdk | None, files: tuple[FileEntry, ...]) -> AarManifest:
+def _manifest(inputs: AarInputs, jdk: jni.Jdk | None, files: tuple[FileEntry, ...]) -> AarManifest:
     shared = manifests.shared_facts(inputs.first, files)
     javac = (("javac", jdk.version),) if jdk else ()
     return AarManifest(
@@ -413,7 +405,7 @@ class AndroidPackage:
     manifest: AarManifest
 
 
-def make_android_package(inputs: AarInputs, jdk: Jdk | None, destination: Path) -> AndroidPackage:
+def make_android_package(inputs: AarInputs, jdk: jni.Jdk | None, destination: Path) -> AndroidPackage:
     """Make the package's folder, `ortrim-<spec>-android-<version>`, in the folder `destination`.
 
     The same inputs and the same version of javac give the same bytes on any machine whose Python has the same zlib;
@@ -484,12 +476,12 @@ def deliver(packaging: Packaging) -> list[Delivery]:
     """Compile the JNI library of each ABI, and make one AAR of all; without a JDK one that has no Java API."""
     assembly, parts = packaging.assembly, []
     assert assembly is not None
-    jdk = chosen_jdk(wanted=assembly.java)
+    jdk = jni.chosen_jdk(wanted=assembly.java)
     for part in packaging.parts:
         binding = None
         if jdk is not None:
             packaging.step.progress(0, 0, f"JNI library of {part.job.target.identifier}")
-            binding = build_jni_library(part.job, part.result, packaging.executor_of(part.job), jdk)
+            binding = jni.build_jni_library(part.job, part.result, packaging.executor_of(part.job), jdk)
         parts.append(AarPart(inputs=part, binding=binding))
     packaging.step.progress(0, 0, "classes and AAR" if jdk else "AAR without the Java API")
     assets = assembly.models_as_assets
@@ -499,7 +491,7 @@ def deliver(packaging: Packaging) -> list[Delivery]:
 
 
 def deliver_aar(
-    parts: Sequence[AarPart], sources: Path, jdk: Jdk | None, destination: Path, *, models_as_assets: bool = False
+    parts: Sequence[AarPart], sources: Path, jdk: jni.Jdk | None, destination: Path, *, models_as_assets: bool = False
 ) -> tuple[AndroidPackage, AarFacts, tuple[Gate, ...]]:
     """Make the AAR of all ABIs with everything beside it, in the folder `destination`, and pass it through every gate.
 
@@ -509,7 +501,7 @@ def deliver_aar(
     toolchain = parts[0].inputs.job.toolchain if parts else None
     inputs = AarInputs(
         parts=tuple(parts),
-        java=tuple(sources / JAVA / name for name in FOLDERS),
+        java=tuple(sources / jni.JAVA / name for name in FOLDERS),
         ndk=toolchain.version if toolchain and toolchain.kind == "ndk" else "",
         models_as_assets=models_as_assets,
     )

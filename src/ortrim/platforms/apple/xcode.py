@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from ortrim.base.command import Completed, run
-from ortrim.base.tools import CHOOSE, FIRST_LAUNCH, INSTALL, LICENCE
+from ortrim.base.tools import CHOOSE, INSTALL
 from ortrim.binaries.apple import ApplePlatform, AppleVariant, Slice, slice_of
 from ortrim.buildspec.targets import OperatingSystem, Target
 from ortrim.compiling.plan import Toolchain
@@ -135,12 +135,12 @@ def _ready(folder: Path, environment: Mapping[str, str]) -> Xcode:
     environment = {**environment, VARIABLE: str(folder), "LC_ALL": "C"}
     done = run(("xcrun", "clang", "--version"), environment=environment, timeout_seconds=ANSWER_SECONDS)
     if done.returncode == NOT_AGREED or "license" in _said(done):
-        what, hint = "waits for its licence to be accepted", LICENCE
+        what, hint = "waits for its licence to be accepted", "run: sudo xcodebuild -license accept"
         raise ToolError("xcode-licence", what, where=str(folder), why=_said(done), hint=hint)
     words = ("xcodebuild", "-checkFirstLaunchStatus")
     first = run(words, environment=environment, timeout_seconds=ANSWER_SECONDS)
     if first.returncode != 0:
-        what, hint = "has not installed its additional components yet", FIRST_LAUNCH
+        what, hint = "has not installed its additional components yet", "run: sudo xcodebuild -runFirstLaunch"
         raise ToolError("xcode-first-launch", what, where=str(folder), why=_said(first), hint=hint)
     return Xcode(folder=folder, version=_version(folder, environment))
 

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, Literal
 
@@ -12,14 +12,14 @@ from ortrim.base.json import read_json
 from ortrim.buildspec.buildspec import RuntimeSpec
 from ortrim.buildspec.targets import TARGETS, Architecture
 from ortrim.compiling.dead_kernels import AVX512_NCHWC, FLOAT8, SPARSE
-from ortrim.compiling.plan import Manifest, PlannedModel
+from ortrim.compiling.plan import Manifest, PackagedLibrary, PackageManifest, PlannedModel
 from ortrim.errors import PackageError, bad_option
 from ortrim.models.convert import Conversion
 from ortrim.models.operators import OperatorId, RequiredOperators
 from ortrim.package.aar_contents import AarManifest, read_aar
 from ortrim.package.manifest import LARGEST_BYTES, MANIFEST, read_manifest
 from ortrim.pins.runtime import limits_of, supported_versions
-from ortrim.platforms import ANDROID, platform_of
+from ortrim.platforms import platform_of
 
 KernelVersions = Mapping[tuple[str, str], tuple[tuple[int, int], ...]]
 """First and last opset of each kernel, by domain and name of its operator; a last of `ANY_LATER` is open."""
@@ -272,7 +272,7 @@ def read_runtime(path: Path, ort_version: str | None = None) -> InstalledRuntime
         manifest = read_aar(path).manifest
         if manifest is None:
             raise _unknown(path, "was not made by ortrim, and has no list of the operators that are compiled into it")
-        runtime = _of_aar(manifest)
+        runtime = _of_all(manifest, manifest.abis)
     elif head.startswith(ELF) or head[4:8] == ORT or b"\0" in head:
         raise _unknown(path, "is no package, and does not say which operators are compiled into it")
     else:
@@ -288,7 +288,8 @@ def _from_manifest(path: Path) -> InstalledRuntime:
     if _schema(file) != AAR_SCHEMA:
         return _of_package(read_manifest(path))
     damaged = PackageError("manifest-damaged", f"{MANIFEST} is not a manifest", where=str(file))
-    return _of_aar(read_json(AarManifest, file.read_bytes(), damaged))
+    manifest = read_json(AarManifest, file.read_bytes(), damaged)
+    return _of_all(manifest, manifest.abis)
 
 
 def _schema(path: Path) -> Any:
@@ -310,31 +311,21 @@ def _of_package(manifest: Manifest) -> InstalledRuntime:
     block = 16 if any(AVX512_NCHWC in argument for argument in manifest.arguments) else 8
     laid_out = any(model.layout == "nchwc8" for model in manifest.models)  # elsewhere kernels come with such models
     has_blocks = target and (target.architecture is Architecture.X64 or laid_out)
+    return replace(_of_all(manifest, (manifest,)), channel_block=block if has_blocks else None)
+
+
+def _of_all(manifest: PackageManifest, libraries: tuple[PackagedLibrary, ...]) -> InstalledRuntime:
+    """Return what every library of a package has: an app's users have one of them."""
+    found = [(TARGETS.get(each.target), each.arguments) for each in libraries]
+    without = (_without(words, platform_of(target).TYPES_LEFT_OUT if target else ()) for target, words in found)
     return InstalledRuntime(
         label=manifest.name,
         ort_version=manifest.ort_version,
         operators=manifest.operators,
-        targets=(manifest.target,),
-        extended=_follows(manifest.arguments, "--minimal_build", "extended"),
-        without=_without(manifest.arguments, platform_of(target).TYPES_LEFT_OUT if target else ()),
-        channel_block=block if has_blocks else None,
-        types_for_optimizers=manifest.types_for_optimizers,
-        conversions=_conversions(manifest.models),
-    )
-
-
-def _of_aar(manifest: AarManifest) -> InstalledRuntime:
-    """Return what every ABI of an AAR has: an app's users have one of them."""
-    arguments = [abi.arguments for abi in manifest.abis]
-    without = (_without(each, ANDROID.TYPES_LEFT_OUT) for each in arguments)
-    return InstalledRuntime(
-        label=manifest.name,
-        ort_version=manifest.ort_version,
-        operators=manifest.operators,
-        targets=tuple(abi.target for abi in manifest.abis),
-        extended=all(_follows(each, "--minimal_build", "extended") for each in arguments),
+        targets=tuple(each.target for each in libraries),
+        extended=all(_follows(words, "--minimal_build", "extended") for _, words in found),
         without=tuple(sorted(set().union(*without))),
-        types_for_optimizers=all(abi.types_for_optimizers for abi in manifest.abis),
+        types_for_optimizers=all(each.types_for_optimizers for each in libraries),
         conversions=_conversions(manifest.models),
     )
 

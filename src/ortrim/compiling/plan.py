@@ -258,34 +258,48 @@ class JobResult:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Manifest:
-    """`manifest.json`: what is in a package and what it was made from; `symbols` lie in an archive of their own.
+class PackageManifest:
+    """What `manifest.json` says of every kind of package: what is in it and what it was made from."""
 
-    `types_for_optimizers` is as in `BuildJob`; the packages that do not say it have these types.
-    """
-
-    schema: Literal["ortrim-manifest/1"] = "ortrim-manifest/1"
+    schema: str
     name: str
-    target: str
     ort_version: str
     ortrim_version: str
     plan_digest: str
     profile: str
     exceptions: bool
-    minimum_glibc: str
-    cpu: str = ""
     linkage: Literal["shared", "static"] = "shared"
-    cpuinfo: bool
-    providers: tuple[str, ...] = ()
-    types_for_optimizers: bool = True
     compiler: str
     tools: tuple[tuple[str, str], ...]
-    arguments: tuple[str, ...]
     operators: RequiredOperators
     models: tuple[PlannedModel, ...]
     sources: tuple[SourcePin, ...]
-    symbols: FileEntry | None = None
     files: tuple[FileEntry, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class PackagedLibrary:
+    """What a manifest says of a target's library: how it was built, and whether pytorch/cpuinfo is compiled in.
+
+    `providers` are the execution providers beside the CPU's. `types_for_optimizers` is as in `BuildJob`; the packages
+    that do not say it have these types.
+    """
+
+    target: str
+    cpuinfo: bool
+    providers: tuple[str, ...] = ()
+    types_for_optimizers: bool = True
+    arguments: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Manifest(PackagedLibrary, PackageManifest):
+    """`manifest.json` of a package for Linux; `symbols` lie in an archive of their own."""
+
+    schema: Literal["ortrim-manifest/1"] = "ortrim-manifest/1"
+    minimum_glibc: str
+    cpu: str = ""
+    symbols: FileEntry | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

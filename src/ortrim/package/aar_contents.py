@@ -10,58 +10,33 @@ from typing import Final, Literal
 from xml.etree import ElementTree as ET
 
 from ortrim.base.archives import Zip, open_zip
-from ortrim.base.checksums import FileEntry
 from ortrim.base.json import read_json
 from ortrim.binaries.android import JavaClasses, NativeLibrary
 from ortrim.binaries.android_libraries import read_class, read_native_library
-from ortrim.compiling.plan import PlannedModel
+from ortrim.compiling.plan import PackagedLibrary, PackageManifest
 from ortrim.errors import BinaryError
-from ortrim.models.operators import RequiredOperators
-from ortrim.pins.runtime import SourcePin
 
 
 @dataclass(frozen=True, kw_only=True)
-class AarLibraries:
-    """An ABI of `manifest.json`: its target, how its library was built, and the build-id of each library by name.
-
-    `cpuinfo` says whether pytorch/cpuinfo is compiled in; `providers` are those beside the CPU's;
-    `types_for_optimizers` is as in `compiling.plan.Manifest`.
-    """
+class AarLibraries(PackagedLibrary):
+    """An ABI of `manifest.json`, with the build-id of each library by name."""
 
     abi: str
-    target: str
     build_ids: tuple[tuple[str, str], ...]
-    cpuinfo: bool
-    providers: tuple[str, ...]
-    arguments: tuple[str, ...]
-    types_for_optimizers: bool = True
 
 
 @dataclass(frozen=True, kw_only=True)
-class AarManifest:
+class AarManifest(PackageManifest):
     """`manifest.json` of an AAR; `page_bytes` is what it is aligned for, `java` whether the Java API is in it."""
 
     schema: Literal["ortrim-aar/1"] = "ortrim-aar/1"
-    name: str
     coordinates: str
-    ort_version: str
-    ortrim_version: str
-    plan_digest: str
     api_level: int
     page_bytes: int
     ndk: str
     stl: str
     java: bool = True
-    profile: str
-    exceptions: bool
-    linkage: Literal["shared"] = "shared"
-    compiler: str
-    tools: tuple[tuple[str, str], ...]
     abis: tuple[AarLibraries, ...]
-    operators: RequiredOperators
-    models: tuple[PlannedModel, ...]
-    sources: tuple[SourcePin, ...]
-    files: tuple[FileEntry, ...]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -151,13 +151,19 @@ MEMBERS_LIMIT: Final = 10_000
 UNPACKED_LIMIT: Final = 8 << 30
 
 
-def has_cpuinfo(job: BuildJob) -> bool:
-    """Whether the library pytorch/cpuinfo is compiled in."""
-    return "onnxruntime_ENABLE_CPUINFO=OFF" not in job.arguments
+def library_facts(job: BuildJob) -> dict[str, Any]:
+    """Return what a manifest says of a target's library, by the fields of `PackagedLibrary`."""
+    return {
+        "target": job.target.identifier,
+        "cpuinfo": "onnxruntime_ENABLE_CPUINFO=OFF" not in job.arguments,
+        "providers": job.providers,
+        "types_for_optimizers": job.types_for_optimizers,
+        "arguments": job.arguments,
+    }
 
 
 def shared_facts(inputs: PackageInputs, files: Iterable[FileEntry]) -> dict[str, Any]:
-    """Return what the manifest of every kind of package says, by its fields."""
+    """Return what the manifest of every kind of package says, by the fields of `PackageManifest`."""
     plan, job = inputs.plan, inputs.job
     return {
         "ort_version": job.ort_version,
@@ -180,14 +186,10 @@ def make_manifest(inputs: PackageInputs, files: Iterable[FileEntry]) -> Manifest
     job = inputs.job
     return Manifest(
         **shared_facts(inputs, files),
+        **library_facts(job),
         name=inputs.name,
-        target=job.target.identifier,
         minimum_glibc=job.minimum_glibc,
         cpu=job.cpu,
-        cpuinfo=has_cpuinfo(job),
-        providers=job.providers,
-        types_for_optimizers=job.types_for_optimizers,
-        arguments=job.arguments,
         symbols=inputs.symbols.entry if inputs.symbols else None,
     )
 

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, Generic, TypedDict, TypeVar, cast
+from typing import Final, Generic, TypedDict, TypeVar
 
 from ortrim.base.console import counted
 from ortrim.base.files import shipped_words
@@ -155,12 +155,7 @@ class RuleWords(TypedDict):
     hint: str
 
 
-def rule_words(kind: str) -> Mapping[str, RuleWords]:
-    """Return the words of the rules for a kind of package, by their codes."""
-    return cast(Mapping[str, RuleWords], shipped_words(f"rules/{kind}"))
-
-
-BUDGET_GATE: Final = rule_words("xcframework")["slice-over-budget"]["name"]
+BUDGET_GATE: Final[str] = shipped_words("rules/xcframework")["slice-over-budget"]["name"]
 """The one gate that is about a budget."""
 
 
@@ -206,22 +201,39 @@ class Rule(Generic[Facts, Promise]):
         ]
 
 
-def judged(rules: Iterable[Rule[Facts, Promise]], facts: Facts, promise: Promise) -> tuple[Gate, ...]:
-    """Return each property that a package must have, and whether it has it."""
-    return tuple(rule.gate(facts, promise) for rule in rules)
+class RuleBook(Generic[Facts, Promise]):
+    """The `rules` for one kind of package, with the words of `resources/rules`; `told` is what a rule tells of one."""
 
+    def __init__(self, kind: str, told: Callable[[Facts], str]) -> None:
+        self.rules: tuple[Rule[Facts, Promise], ...] = ()
+        self._words: Mapping[str, RuleWords] = shipped_words(f"rules/{kind}")
+        self._told = told
 
-def broken(rules: Iterable[Rule[Facts, Promise]], gates: Sequence[Gate]) -> tuple[str, ...]:
-    """Return the references of the rules whose gates fail, in the order of the gates."""
-    references = {rule.name: rule.code for rule in rules}
-    return tuple(references[gate.name] for gate in gates if gate.verdict is Verdict.FAIL)
+    def rule(
+        self,
+        code: str,
+        search: Callable[[Facts, Promise], Breaches],
+        *,
+        told: Callable[[Facts], str] | None = None,
+        doubt: Callable[[Facts, Promise], str] = never,
+    ) -> Rule[Facts, Promise]:
+        """Return a rule with its words."""
+        return Rule(code=code, search=search, told=told or self._told, doubt=doubt, **self._words[code])
 
+    def check(self, facts: Facts, promise: Promise) -> tuple[Gate, ...]:
+        """Return each property that a package must have, and whether it has it."""
+        return tuple(rule.gate(facts, promise) for rule in self.rules)
 
-def require_kept(rules: Iterable[Rule[Facts, Promise]], facts: Facts, promise: Promise) -> None:
-    """Refuse a package that is not fit to ship."""
-    found: tuple[Diagnostic, ...] = tuple(breach for rule in rules for breach in rule.diagnostics(facts, promise))
-    if found:
-        raise DiagnosticGroup(found)
+    def broken(self, gates: Sequence[Gate]) -> tuple[str, ...]:
+        """Return the references of the rules whose gates fail, in the order of the gates."""
+        references = {rule.name: rule.code for rule in self.rules}
+        return tuple(references[gate.name] for gate in gates if gate.verdict is Verdict.FAIL)
+
+    def require(self, facts: Facts, promise: Promise) -> None:
+        """Refuse a package that is not fit to ship."""
+        found: tuple[Diagnostic, ...] = tuple(each for rule in self.rules for each in rule.diagnostics(facts, promise))
+        if found:
+            raise DiagnosticGroup(found)
 
 
 def some(names: Iterable[str], most: int = 5) -> str:

@@ -286,15 +286,10 @@ def _manifest(inputs: AarInputs, jdk: jni.Jdk | None, files: tuple[FileEntry, ..
 
 
 def _libraries(part: AarPart) -> AarLibraries:
-    job = part.inputs.job
     return AarLibraries(
+        **manifests.library_facts(part.inputs.job),
         abi=part.abi,
-        target=job.target.identifier,
         build_ids=tuple((name, build_id_of(path) or "") for name, path in part.libraries),
-        cpuinfo=manifests.has_cpuinfo(job),
-        providers=job.providers,
-        arguments=job.arguments,
-        types_for_optimizers=job.types_for_optimizers,
     )
 
 

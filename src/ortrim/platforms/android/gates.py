@@ -8,10 +8,9 @@ from typing import Final
 from ortrim.base.console import counted
 from ortrim.binaries.android import ABI_FACTS, PAGE_BYTES, NativeLibrary, SystemApi, UndefinedSymbol, system_api
 from ortrim.package.aar_contents import OWN_MANIFEST, AarFacts
-from ortrim.parity.measurements import Gate
 from ortrim.platforms.android.arguments import SHARED_STL
 from ortrim.platforms.android.jni import BINDING
-from ortrim.verify.gates import Breaches, Rule, broken, judged, never, require_kept, rule_words, some
+from ortrim.verify.gates import Breaches, RuleBook, some
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,17 +35,8 @@ def _libraries(aar: AarFacts) -> str:
     return f"in {counted(len(aar.libraries), 'file')} of {counted(len(aar.abis), 'ABI')}"
 
 
-WORDS: Final = rule_words("aar")
-
-
-def _rule(
-    code: str,
-    search: Search,
-    *,
-    told: Callable[[AarFacts], str] = _libraries,
-    doubt: Callable[[AarFacts, Promise], str] = never,
-) -> Rule[AarFacts, Promise]:
-    return Rule(code=code, search=search, told=told, doubt=doubt, **WORDS[code])
+AAR: Final = RuleBook[AarFacts, Promise]("aar", _libraries)
+_rule = AAR.rule
 
 
 def in_each_library(find: Callable[[NativeLibrary, Promise], str]) -> Search:
@@ -362,24 +352,10 @@ PACKAGE_RULES: Final = (
 )
 
 
-RULES: Final = (*PACKAGE_RULES, *ELF_RULES, *LINK_RULES)
+RULES = AAR.rules = (*PACKAGE_RULES, *ELF_RULES, *LINK_RULES)
+check_aar, broken_rules, require_sound_aar = AAR.check, AAR.broken, AAR.require
 OLDEST_API: Final = 21
 """What an AAR that does not say it is judged by: the oldest that NDKs since r26 build for."""
-
-
-def check_aar(aar: AarFacts, promise: Promise) -> tuple[Gate, ...]:
-    """Return each property that an AAR must have, and whether it has it."""
-    return judged(RULES, aar, promise)
-
-
-def broken_rules(gates: Sequence[Gate]) -> tuple[str, ...]:
-    """Return the references of the rules whose gates fail, in their order."""
-    return broken(RULES, gates)
-
-
-def require_sound_aar(aar: AarFacts, promise: Promise) -> None:
-    """Refuse an AAR that is not fit to ship."""
-    require_kept(RULES, aar, promise)
 
 
 def own_promise(aar: AarFacts) -> Promise:

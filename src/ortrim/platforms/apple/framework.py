@@ -7,36 +7,27 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal
 
-from ortrim.base.checksums import FileEntry
 from ortrim.binaries.apple import ApplePlatform, AppleVariant, Slice, slice_of, slices_of
 from ortrim.binaries.macho.files import MachFile, MachKind, macho_of, universal_file
 from ortrim.binaries.xcframework import Category, categories, used_categories
-from ortrim.compiling.plan import AppleBuild, PlannedModel
+from ortrim.compiling.plan import AppleBuild, PackagedLibrary, PackageManifest
 from ortrim.errors import PackageError
-from ortrim.models.operators import RequiredOperators
 from ortrim.package.manifest import PackagedFile, PackageInputs, check_inputs, joined_inputs, require_files
 from ortrim.package.package import PROGRAM_MODE, PackagedLink, rendered
-from ortrim.pins.runtime import SourcePin
 from ortrim.platforms.apple.arguments import apple_build, frameworks
 from ortrim.platforms.apple.xcode import SDKS
 
 
 @dataclass(frozen=True, kw_only=True)
-class AppleTarget:
-    """One architecture of a slice: its target, how its library was built, and the UUID that crash reports name.
+class AppleTarget(PackagedLibrary):
+    """One architecture of a slice, and the UUID that crash reports name.
 
-    `cross_built` says that it was not compiled on a Mac with Apple's own tools and SDK. `cpuinfo` says whether the
-    library pytorch/cpuinfo is compiled in; `providers` are the execution providers beside the CPU's; `arguments` are
-    those of upstream's build script.
+    `cross_built` says that it was not compiled on a Mac with Apple's own tools and SDK.
     """
 
-    target: str
     architecture: str
     uuid: str
     cross_built: bool
-    cpuinfo: bool
-    providers: tuple[str, ...]
-    arguments: tuple[str, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,26 +51,13 @@ class RequiredReason:
 
 
 @dataclass(frozen=True, kw_only=True)
-class AppleManifest:
-    """`manifest.json` of a package for Apple's systems: what is in it and what it was made from."""
+class AppleManifest(PackageManifest):
+    """`manifest.json` of a package for Apple's systems."""
 
     schema: Literal["ortrim-apple/1"] = "ortrim-apple/1"
-    name: str
     bundle_identifier: str
-    ort_version: str
-    ortrim_version: str
-    plan_digest: str
-    linkage: Literal["shared", "static"]
-    profile: str
-    exceptions: bool
-    compiler: str
-    tools: tuple[tuple[str, str], ...]
     slices: tuple[AppleSlice, ...]
     required_reasons: tuple[RequiredReason, ...]
-    operators: RequiredOperators
-    models: tuple[PlannedModel, ...]
-    sources: tuple[SourcePin, ...]
-    files: tuple[FileEntry, ...]
 
 
 OBJECTIVE_C: Final = "objectivec"

@@ -1,7 +1,7 @@
 """Properties without which an xcframework is not fit to ship, each with a code of its own."""
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
 from itertools import combinations
@@ -13,7 +13,7 @@ from ortrim.binaries.macho.files import MachBuild, MachImage, MachKind
 from ortrim.binaries.xcframework import FrameworkFacts, SliceFacts, XcframeworkFacts, used_categories
 from ortrim.parity.measurements import Gate
 from ortrim.platforms.apple import loading
-from ortrim.verify.gates import Breaches, Rule, broken, judged, never, require_kept, rule_words, some
+from ortrim.verify.gates import Breaches, RuleBook, some
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,17 +42,8 @@ def _slices(xcframework: XcframeworkFacts) -> str:
     return f"in {counted(len(xcframework.slices), 'slice')}"
 
 
-WORDS: Final = rule_words("xcframework")
-
-
-def _rule(
-    code: str,
-    search: Search,
-    *,
-    told: Callable[[XcframeworkFacts], str] = _slices,
-    doubt: Callable[[XcframeworkFacts, ApplePromise], str] = never,
-) -> Rule[XcframeworkFacts, ApplePromise]:
-    return Rule(code=code, search=search, told=told, doubt=doubt, **WORDS[code])
+XCFRAMEWORK: Final = RuleBook[XcframeworkFacts, ApplePromise]("xcframework", _slices)
+_rule = XCFRAMEWORK.rule
 
 
 def in_words(tell: Callable[[MachImage], str]) -> Callable[[XcframeworkFacts], str]:
@@ -620,27 +611,12 @@ LOADING_RULES: Final = (
 )
 
 
-RULES: Final = (
-    *PACKAGE_RULES,
-    *LAYOUT_RULES,
-    *PLIST_RULES,
-    *BINARY_RULES,
-    *LOADING_RULES,
-)
+RULES = XCFRAMEWORK.rules = (*PACKAGE_RULES, *LAYOUT_RULES, *PLIST_RULES, *BINARY_RULES, *LOADING_RULES)
+broken_rules, require_sound_xcframework = XCFRAMEWORK.broken, XCFRAMEWORK.require
 NOTHING: Final = ApplePromise()
 """What is promised of an xcframework of any origin."""
 
 
 def check_xcframework(xcframework: XcframeworkFacts, promise: ApplePromise = NOTHING) -> tuple[Gate, ...]:
     """Return each property that an xcframework must have, and whether it has it."""
-    return judged(RULES, xcframework, promise)
-
-
-def broken_rules(gates: Sequence[Gate]) -> tuple[str, ...]:
-    """Return the references of the rules whose gates fail, in their order."""
-    return broken(RULES, gates)
-
-
-def require_sound_xcframework(xcframework: XcframeworkFacts, promise: ApplePromise) -> None:
-    """Refuse one that is not fit to ship."""
-    require_kept(RULES, xcframework, promise)
+    return XCFRAMEWORK.check(xcframework, promise)

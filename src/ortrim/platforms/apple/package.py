@@ -222,13 +222,10 @@ def _target(part: framework.ApplePart, library: framework.FrameworkLibrary) -> f
     job = part.inputs.job
     image = next(each for each in library.facts.images if each.architecture == part.architecture)
     return framework.AppleTarget(
-        target=job.target.identifier,
+        **manifests.library_facts(job),
         architecture=part.architecture,
         uuid=image.uuid,
         cross_built=job.toolchain.kind != APPLE_TOOLCHAIN,
-        cpuinfo=manifests.has_cpuinfo(job),
-        providers=job.providers,
-        arguments=job.arguments,
     )
 
 

@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 
 from ortrim.compiling.plan import CompiledUnits
 from ortrim.parity.measurements import Verdict
-from ortrim.report.html import html_report
+from ortrim.report.html import html_report, markdown_report
 from ortrim.report.table import escaped
-from ortrim.report.write import markdown_report, step_summary
+from ortrim.report.write import step_summary
 from ortrim.verify.reports import VerifyReport
 from sample_reports import four_devices, hostile_board, on_device, recorded_report
 

@@ -7,8 +7,7 @@ from ortrim.report import content
 from ortrim.report.charts import latency_pictures, load_chart, memory_chart
 from ortrim.report.content import machine_facts, measures_memory, measures_time
 from ortrim.report.figures import NONE
-from ortrim.report.html import html_report
-from ortrim.report.write import markdown_report
+from ortrim.report.html import html_report, markdown_report
 from ortrim.verify.reports import DeviceReport, VerifyReport
 from sample_reports import PHONE, machine, on_device, recorded_report, user_emulation
 

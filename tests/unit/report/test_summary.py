@@ -8,9 +8,8 @@ import pytest
 from ortrim.base.console import Console
 from ortrim.parity.measurements import Coverage, OutputParity, UnreadTable, Verdict
 from ortrim.report.content import agreements, coverage_texts, parity_text, parity_verdict, subtitle, verdict_text
-from ortrim.report.html import html_report
+from ortrim.report.html import html_report, markdown_report
 from ortrim.report.terminal import terminal_report
-from ortrim.report.write import markdown_report
 from ortrim.verify.reports import NOT_FOR_DEVICE, DeviceFailure, VerifyReport
 from sample_reports import on_device
 

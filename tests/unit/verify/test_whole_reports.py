@@ -32,8 +32,8 @@ from ortrim.devices.remote import CooledDevice, RemoteMachine
 from ortrim.models.models import PreparedModel
 from ortrim.parity.inputs import save_array
 from ortrim.parity.measurements import HostFacts
+from ortrim.report.html import markdown_report
 from ortrim.report.terminal import terminal_report
-from ortrim.report.write import markdown_report
 from ortrim.verify.measure import Baseline
 from ortrim.verify.reports import VerifyReport
 from ortrim.verify.target import ModelUnderTest, Task, verify_target

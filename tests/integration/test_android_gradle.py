@@ -32,7 +32,7 @@ def fixture_package(tmp_path_factory: pytest.TempPathFactory) -> AndroidPackage:
 @pytest.fixture(name="project")
 def fixture_project(package: AndroidPackage, tmp_path: Path) -> Path:
     """Lay out a project beside the unpacked zip, and a repository with the official AAR and a plugin that wants it."""
-    with zipfile.ZipFile(package.repository_zip) as archive:
+    with zipfile.ZipFile(package.folder / f"{package.folder.name}-maven.zip") as archive:
         archive.extractall(tmp_path / "ours")
     publish(tmp_path / "others", OFFICIAL, "1.20.0")
     publish(tmp_path / "others", "example:plugin", "1", DEPENDENCY.format(""))

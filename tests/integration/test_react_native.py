@@ -55,7 +55,7 @@ def test_the_plugins_build_finds_headers_and_library(plugin: Path, tmp_path: Pat
     project.mkdir()
     inputs = aar_inputs(tmp_path / "built", ("x86_64",))
     package = make_android_package(inputs, fake_jdk(tmp_path / "jdk"), tmp_path)
-    unpack(package.repository_zip, project / "ours")
+    unpack(package.folder / f"{package.folder.name}-maven.zip", project / "ours")
     text = (plugin / "android" / "build.gradle").read_text()
     (dependency,) = re.findall(r'extractLibs "com\.microsoft\.onnxruntime:onnxruntime-android:[^"]*"', text)
     (task,) = re.findall(r"^task extractLibs \{.*?^\}$", text, re.DOTALL | re.MULTILINE)

@@ -348,10 +348,17 @@ def make_package(inputs: PackageInputs, destination: Path, note: Callable[[str],
     was changed since.
     """
     manifests.check_inputs(inputs)
-    try:
+    with writing(destination):
         return _make(inputs, destination, note)
+
+
+@contextmanager
+def writing(place: Path) -> Iterator[None]:
+    """Refuse a package that cannot be written at its place (`package-not-written`, or `disk-full`)."""
+    try:
+        yield
     except OSError as error:
-        raise _not_written("package-not-written", "the package cannot be written", error, destination) from error
+        raise _not_written("package-not-written", "the package cannot be written", error, place) from error
 
 
 def _make(inputs: PackageInputs, destination: Path, note: Callable[[str], None]) -> Package:

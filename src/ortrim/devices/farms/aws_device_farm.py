@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 from ortrim.base.command import termination_raises
 from ortrim.base.files import storage_errors, write_atomically
 from ortrim.base.http import TIMEOUT_SECONDS, TransportError
-from ortrim.base.tools import extra_command, require_extra
+from ortrim.base.tools import causes, diagnose, extra_command, require_extra
 from ortrim.devices import kinds
 from ortrim.devices.farms import farm
 from ortrim.devices.farms.farm import FarmJob, FarmRun, FarmStage, FarmTimeouts, Overdue, Seen, Tell, Transient
@@ -35,51 +35,11 @@ SIGN_IN: Final = (
     "give AWS's own tools credentials that may use Device Farm: aws configure, aws sso login, AWS_PROFILE, or "
     "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
 )
-REFUSED: Final = frozenset({
-    "AccessDenied", "AccessDeniedException", "AuthFailure", "ExpiredToken", "ExpiredTokenException",
-    "IncompleteSignature", "IncompleteSignatureException", "InvalidClientTokenId", "InvalidSignatureException",
-    "MissingAuthenticationToken", "MissingAuthenticationTokenException", "NotAuthorized", "OptInRequired",
-    "RequestExpired", "SignatureDoesNotMatch", "UnauthorizedOperation", "UnrecognizedClientException",
-})  # fmt: skip
 THROTTLED: Final = frozenset({
     "RequestLimitExceeded", "SlowDown", "Throttling", "ThrottledException", "ThrottlingException",
     "TooManyRequestsException",
 })  # fmt: skip
-NO_CREDENTIALS: Final = frozenset({
-    "ConfigNotFound", "ConfigParseError", "CredentialRetrievalError", "InvalidConfigError", "LoginError",
-    "NoAuthTokenError", "NoCredentialsError", "PartialCredentialsError", "ProfileNotFound", "SSOError",
-    "TokenRetrievalError", "UnauthorizedSSOTokenError",
-})  # fmt: skip
-UNREACHABLE: Final = frozenset({"HTTPClientError", "ConnectionError", "EndpointConnectionError"})
 MOST_LETTERS: Final = 300
-
-
-FAULTS: Final[Mapping[str, tuple[str, str, str]]] = {
-    **dict.fromkeys(REFUSED, ("farm-credentials", "AWS refuses the credentials", SIGN_IN)),
-    **dict.fromkeys(
-        ("NotEligibleException", "ServiceAccountException"),
-        (
-            "farm-project",
-            "the account cannot use Device Farm",
-            "open Device Farm once in AWS's console, which sets up the account",
-        ),
-    ),
-    "LimitExceededException": (
-        "farm-quota",
-        "a quota of the account is used up",
-        "see Service Quotas in AWS's console, or wait",
-    ),
-    "NotFoundException": (
-        "farm-project",
-        "the project, or a part of it, does not exist",
-        "look at it in AWS's console",
-    ),
-    **dict.fromkeys(
-        ("ArgumentException", "InvalidParameterException", "ValidationException"),
-        ("farm-refused", "AWS Device Farm refuses the request", "correct what AWS's message names"),
-    ),
-}
-"""What each of the service's codes means: a diagnostic's code, what, and hint."""
 
 
 def refusal(code: str, status: int, message: str, where: str) -> Diagnostic | Transient:
@@ -88,25 +48,18 @@ def refusal(code: str, status: int, message: str, where: str) -> Diagnostic | Tr
     if code in THROTTLED:
         what, hint = "AWS limits the rate of requests", "wait some minutes, then run the same command again"
         return Transient(VerifyError("farm-quota", what, where=where, why=why, hint=hint))
-    if code not in FAULTS:
-        return Transient(trouble(why, where)) if status >= 500 else trouble(why, where)
-    reference, what, hint = FAULTS[code]
-    return VerifyError(reference, what, where=where, why=why, hint=hint)
+    if known := diagnose(code, causes("aws"), where, why, kind=VerifyError, sign_in=SIGN_IN):
+        return known
+    return Transient(trouble(why, where)) if status >= 500 else trouble(why, where)
 
 
 def failure(names: Sequence[str], message: str, where: str) -> Diagnostic | Transient:
     """Return what an exception of the client means, by the names of its class and the classes above it."""
-    why = f"{names[0]}: {short(message)}"
-    if NO_CREDENTIALS.intersection(names):
-        return no_credentials(why, where)
-    if UNREACHABLE.intersection(names):
-        hint = "check the network or the proxy settings, then run the same command again"
-        what = "AWS Device Farm cannot be reached"
-        return Transient(NetworkError("farm-unreachable", what, where=where, why=why, hint=hint))
-    if "ParamValidationError" in names:
-        # Its first line only says that there is something; the next ones say what.
-        return refused(short(" ".join(message.split())), where)
-    return trouble(why, where)
+    # Its first line only says that there is something; the next ones say what.
+    invalid = "ParamValidationError" in names
+    why = short(" ".join(message.split())) if invalid else f"{names[0]}: {short(message)}"
+    known = diagnose("\n".join(names), causes("aws"), where, why, kind=VerifyError, sign_in=SIGN_IN)
+    return Transient(known) if isinstance(known, NetworkError) else known or trouble(why, where)
 
 
 def no_credentials(why: str, where: str) -> VerifyError:
@@ -118,12 +71,6 @@ def trouble(why: str, where: str) -> VerifyError:
     """Return the diagnostic of a fault of the farm's own."""
     hint = "this is not caused by the app; run the same command again, and see https://health.aws.amazon.com"
     return VerifyError("farm-failed", "AWS Device Farm has an internal error", where=where, why=why, hint=hint)
-
-
-def refused(why: str, where: str) -> VerifyError:
-    """Return the diagnostic of something that the farm does not take."""
-    hint = "correct what AWS's message names"
-    return VerifyError("farm-refused", "AWS Device Farm refuses the request", where=where, why=why, hint=hint)
 
 
 def short(message: str) -> str:

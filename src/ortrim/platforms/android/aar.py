@@ -17,7 +17,7 @@ from ortrim.binaries.android import PAGE_BYTES
 from ortrim.binaries.elf import build_id_of, read_library
 from ortrim.buildspec.targets import ABIS
 from ortrim.compiling.plan import AndroidBuild, BuildJob, JobResult, digest
-from ortrim.errors import PackageError, StorageError
+from ortrim.errors import PackageError
 from ortrim.package import manifest as manifests
 from ortrim.package import package
 from ortrim.package.aar_contents import AarFacts, AarLibraries, AarManifest, read_aar
@@ -386,16 +386,13 @@ DOCUMENTS: Final = ("manifest.json", "sbom.cdx.json", "LICENSE", "ThirdPartyNoti
 
 @dataclass(frozen=True, kw_only=True)
 class AndroidPackage:
-    """A finished package: its folder, the AAR, the Maven repository as folder and as zip, and a zip of plain libraries.
+    """A finished package: its folder, and the AAR in it, beside which are a Maven repository and zips.
 
     `symbols` is the zip of unstripped libraries, None when no build left any.
     """
 
     folder: Path
     aar: Path
-    repository: Path
-    repository_zip: Path
-    jni_libs: Path
     symbols: Path | None
     manifest: AarManifest
 
@@ -409,20 +406,14 @@ def make_android_package(inputs: AarInputs, jdk: jni.Jdk | None, destination: Pa
     """
     check_aar_inputs(inputs)
     folder = destination / inputs.name
-    try:
+    with package.writing(folder):
         (files, manifest), symbols = aar_content(inputs, jdk), symbol_files(inputs)
         shutil.rmtree(folder, ignore_errors=True)
         coordinates = inputs.coordinates(jdk.version if jdk else "")
         publish_folder(folder, lambda temporary: _fill(temporary, inputs, coordinates, files, symbols))
-    except OSError as error:
-        what = "the package cannot be written"
-        raise StorageError("package-not-written", what, where=str(folder), why=str(error)) from error
     return AndroidPackage(
         folder=folder,
         aar=folder / f"{inputs.name}.aar",
-        repository=folder / REPOSITORY,
-        repository_zip=folder / f"{inputs.name}-{REPOSITORY}.zip",
-        jni_libs=folder / f"{inputs.name}-jniLibs.zip",
         symbols=folder / f"{inputs.name}-symbols.zip" if symbols else None,
         manifest=manifest,
     )

@@ -20,7 +20,6 @@ from ortrim.binaries.xcframework import read_xcframework
 from ortrim.buildspec.buildspec import UNITY
 from ortrim.buildspec.targets import APPLE_ARCHITECTURES, version_numbers
 from ortrim.compiling.plan import JobResult
-from ortrim.errors import StorageError
 from ortrim.package import manifest as manifests
 from ortrim.package import package
 from ortrim.package.manifest import PackagedFile, PackageInputs
@@ -263,7 +262,7 @@ def make_apple_package(
     # The zip's name has the runtime's version, which snippets of `fetch` read off it.
     archive = Path(SWIFT_PACKAGE, f"onnxruntime-{version}.xcframework.zip")
     dsyms = f"{inputs.name}-dSYMs.zip"
-    try:
+    with package.writing(folder):
         files, links, manifest, symbols = _contents(inputs, sign)
 
         def fill(temporary: Path) -> None:
@@ -285,9 +284,6 @@ def make_apple_package(
             symbols=folder / dsyms if symbols else None,
             manifest=manifest,
         )
-    except OSError as error:
-        what = "the package cannot be written"
-        raise StorageError("package-not-written", what, where=str(folder), why=str(error)) from error
 
 
 def _contents(

@@ -137,18 +137,20 @@ def test_what_one_abi_alone_compiles_is_listed(inputs: AarInputs, jdk: Jdk, tmp_
     listed = {part["name"]: part for part in json.loads((made.folder / "sbom.cdx.json").read_text())["components"]}
     assert listed["cpuinfo"]["purl"] == f"pkg:github/pytorch/cpuinfo@{'8' * 40}"
     assert pin in made.manifest.sources
-    assert "<name>BSD-2-Clause</name>" in next(made.repository.rglob("*.pom")).read_text()
+    assert "<name>BSD-2-Clause</name>" in next(made.folder.rglob("*.pom")).read_text()
 
 
 def test_plain_libraries_are_laid_out_as_projects_keep_them(package: AndroidPackage) -> None:
     libraries = {f"jniLibs/{abi}/{name}" for abi in ABIS for name in (RUNTIME, BINDING)}
-    assert libraries | {"libs/onnxruntime.jar", "proguard.txt", "LICENSE"} <= names_in(package.jni_libs)
+    assert libraries | {"libs/onnxruntime.jar", "proguard.txt", "LICENSE"} <= names_in(
+        package.folder / f"{package.folder.name}-jniLibs.zip"
+    )
 
 
 def test_a_maven_repository_leads_to_the_aar(package: AndroidPackage) -> None:
     version = package.manifest.coordinates.rpartition(":")[2]
     assert re.fullmatch(r"1\.21\.0-[0-9a-f]{12}", version)
-    folder = package.repository / "ortrim" / "onnxruntime-android-sample" / version
+    folder = package.folder / "maven" / "ortrim" / "onnxruntime-android-sample" / version
     stem = folder / f"onnxruntime-android-sample-{version}"
     assert Path(f"{stem}.aar").read_bytes() == package.aar.read_bytes()
     pom = ET.fromstring(Path(f"{stem}.pom").read_text())  # noqa: S314 - our own
@@ -175,8 +177,8 @@ def test_a_maven_repository_leads_to_the_aar(package: AndroidPackage) -> None:
 
 def test_the_maven_repository_is_one_file_too(package: AndroidPackage) -> None:
     """A release has no folders: who takes the zip has the repository as it is in the package."""
-    with zipfile.ZipFile(package.repository_zip) as archive:
-        assert {name: archive.read(name) for name in archive.namelist()} == content_of(package.repository)
+    with zipfile.ZipFile(package.folder / f"{package.folder.name}-maven.zip") as archive:
+        assert {name: archive.read(name) for name in archive.namelist()} == content_of(package.folder / "maven")
 
 
 def test_gradle_sees_that_the_official_aar_is_the_same(package: AndroidPackage) -> None:
@@ -184,7 +186,7 @@ def test_gradle_sees_that_the_official_aar_is_the_same(package: AndroidPackage) 
 
     By the specification of Gradle's metadata, version 1.1; no capability is a variant's own unless it is named.
     """
-    (path,) = package.repository.rglob("*.module")
+    (path,) = (package.folder / "maven").rglob("*.module")
     module = json.loads(path.read_text())
     own = dict(zip(("group", "name", "version"), package.manifest.coordinates.split(":"), strict=True))
     official = {"group": "com.microsoft.onnxruntime", "name": "onnxruntime-android", "version": "1.21.0"}
@@ -229,12 +231,12 @@ def test_the_manifest_says_how_each_abi_was_built(inputs: AarInputs, tmp_path: P
 
 def test_every_file_of_the_repository_has_right_digests(package: AndroidPackage) -> None:
     """MD5 and SHA-1 for Maven, the others for Gradle."""
-    files = content_of(package.repository)
+    files = content_of(package.folder / "maven")
     plain = [name for name in files if not name.endswith((".md5", ".sha1", ".sha256", ".sha512"))]
     assert len(plain) == 4
     for name in plain:
         for algorithm in ("md5", "sha1", "sha256", "sha512"):
-            content = (package.repository / name).read_bytes()
+            content = (package.folder / "maven" / name).read_bytes()
             assert files[f"{name}.{algorithm}"] == hashlib.new(algorithm, content).hexdigest().encode()
 
 
@@ -244,7 +246,7 @@ def test_headers_of_all_kinds_are_everywhere(inputs: AarInputs, jdk: Jdk, tmp_pa
     (inputs.first.result.headers / name).write_text("ORT_EXPERIMENTAL_API(One)\n")
     package = make_android_package(inputs, jdk, tmp_path / "out")
     assert {f"headers/{name}", f"prefab/modules/onnxruntime/include/{name}"} <= names_in(package.aar)
-    assert f"include/{name}" in names_in(package.jni_libs)
+    assert f"include/{name}" in names_in(package.folder / f"{package.folder.name}-jniLibs.zip")
 
 
 def test_cmake_is_told_what_a_library_was_built_for(package: AndroidPackage, tmp_path: Path) -> None:
@@ -263,7 +265,7 @@ def test_cmake_is_told_what_a_library_was_built_for(package: AndroidPackage, tmp
         assert (about["stl"], about["api"]) == ("c++_shared", 26)
         assert archive.read(f"jni/x86/{CXX}") == sample(f"x86-{CXX}")
         assert b'android:minSdkVersion="26"' in archive.read("AndroidManifest.xml")
-    with zipfile.ZipFile(other.jni_libs) as archive:
+    with zipfile.ZipFile(other.folder / f"{other.folder.name}-jniLibs.zip") as archive:
         assert archive.read(f"jniLibs/x86/{CXX}") == sample(f"x86-{CXX}")
 
 

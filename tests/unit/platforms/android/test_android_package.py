@@ -55,7 +55,7 @@ def test_without_a_jdk_an_aar_is_for_c_and_cxx(tmp_path: Path, sources: Path) ->
     assert open_questions == {"JNI library", "native methods are bound", "rules for R8"}
     read = read_aar(package.aar)
     assert {gate.verdict for gate in check_aar(read, own_promise(read))} == {Verdict.PASS, Verdict.NOT_JUDGED}
-    with zipfile.ZipFile(package.jni_libs) as plain:
+    with zipfile.ZipFile(package.folder / f"{package.folder.name}-jniLibs.zip") as plain:
         names = {name.rpartition("/")[2] for name in plain.namelist()}
     assert names.isdisjoint({"onnxruntime.jar", "proguard.txt", BINDING})
     with_java, _, _ = deliver_aar(

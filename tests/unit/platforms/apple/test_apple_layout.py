@@ -388,7 +388,7 @@ def test_what_ends_in_the_middle_leaves_no_package(
     monkeypatch.setattr("ortrim.package.package.write_contents", ends)
     with pytest.raises(told) as caught:
         make_apple_package(inputs, tmp_path / "out")
-    assert not isinstance(caught.value, StorageError) or caught.value.code == "package-not-written"
+    assert not isinstance(caught.value, StorageError) or caught.value.code == "disk-full"
     assert [path for path in (tmp_path / "out").iterdir() if not path.name.endswith(".lock")] == []
 
 

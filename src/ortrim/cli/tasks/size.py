@@ -54,7 +54,11 @@ def size(
     json: bool = False,
 ) -> None:
     """Show where the bytes of a library are, or why it grew."""
-    _check(by, diff, link_map)
+    if by and by not in GROUPINGS:
+        raise bad_option("by", by, f"choose one of {', '.join(GROUPINGS)}")
+    if diff and link_map:
+        hint = "put each map into its library's folder as link.map"
+        raise UsageError("bad-option", "one map cannot belong to two libraries", where="--link-map", hint=hint)
     most, by_or_default = count_option(top, "top"), by or DEFAULT_BY
     request = request_from(None, target=target, profile=profile, output=output, ndk=ndk)
     table: Callable[[], RenderableType]
@@ -85,11 +89,3 @@ def _built(word: str, output: str, target: str | None) -> str:
         hint = f"choose one with --target: {', '.join(folders)}"
         raise UsageError("one-target", "the size is that of one target", where=word, hint=hint)
     return str(next(iter(folders.values()), word))
-
-
-def _check(by: str, diff: str, link_map: str) -> None:
-    if by and by not in GROUPINGS:
-        raise bad_option("by", by, f"choose one of {', '.join(GROUPINGS)}")
-    if diff and link_map:
-        hint = "put each map into its library's folder as link.map"
-        raise UsageError("bad-option", "one map cannot belong to two libraries", where="--link-map", hint=hint)

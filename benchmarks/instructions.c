@@ -72,7 +72,8 @@ static void asked(unsigned processor, void *data) {
 static void followed(unsigned processor, void *data) {
   (void)processor;
   const struct followed *block = data;
-  while (depth && calls[depth - 1].returns_to == block->begin) depth--;
+  for (size_t i = 0; i < depth; i++) /* one that another jumps to returns with that */
+    if (calls[i].returns_to == block->begin) depth = i;
   if (block->function != function_count && depth < DEEPEST) {
     calls[depth].returns_to = ended_at;
     calls[depth++].function = block->function;

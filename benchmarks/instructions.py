@@ -5,7 +5,7 @@ usage: instructions.py [--target linux-x64|linux-arm64] [--operators] [--profile
 Each SPEC is a buildspec that was built for the target before, by default the demo: `invoke build -s SPEC -t TARGET`.
 Prints the tables of `benchmarks/results/instructions.md`: each case with our library, and with the official wheel's at
 its default settings; `--operators` has the first case of each model, by the classes of kernels. Takes ten seconds for
-the demo, 35 minutes for all of `buildspecs/models`.
+the demo, 35 minutes for all of `buildspecs/models` on x86-64.
 
 No counter of the processor is needed: qemu's user emulation takes plugins, and `instructions.c` is one. That needs
 `qemu-user` 7.2 to 8.2; `qemu-user-static` takes none. The emulated processors are one with AVX2 and FMA, without
@@ -62,8 +62,8 @@ ARM64: Final = replace(
 MACHINES: Final[Mapping[str, Emulation]] = MappingProxyType({"linux-x64": X64, "linux-arm64": ARM64})
 STRICT: Final = ("-Wall", "-Wextra", "-Werror")
 REPETITION: Final = Repetition(runs=15, warmup=1, seconds=5, timeout_seconds=3600)
-BEFORE: Final = 1 + REPETITION.warmup
-"""Runs of a case before those that count: its first, which allocates what later ones have, and those to warm up."""
+FOLLOWING: Final = replace(REPETITION, runs=1, warmup=0)
+"""When calls are followed, which takes about twenty times as long as counting."""
 COUNT: Final = "instructions "
 FOLLOWED: Final = "function "
 SLOTS: Final = frozenset({8, 1027})
@@ -118,15 +118,16 @@ def measure(meter: Meter, request: RunRequest, addresses: Iterable[int] = ()) ->
 
     Raises `VerifyError` when the run fails.
     """
-    wanted = replace(request, runner=meter.runner, repetition=REPETITION)
+    repetition = FOLLOWING if addresses else REPETITION
+    wanted = replace(request, runner=meter.runner, repetition=repetition)
     with tempfile.TemporaryDirectory(prefix="ortrim-instructions-") as name:
         log, functions = Path(name) / "log", Path(name) / "functions"
         functions.write_text("".join(f"{address:x}\n" for address in sorted(addresses)), encoding="utf-8")
         options = (f"library={request.library.resolve()}", f"functions={functions}") if addresses else ()
         words = (*meter.words(log, *options), *runner_words(wanted))
-        done = run(words, cwd=Path(name), environment=ENVIRONMENT, timeout_seconds=REPETITION.timeout_seconds)
+        done = run(words, cwd=Path(name), environment=ENVIRONMENT, timeout_seconds=repetition.timeout_seconds)
         cases = read_output(done, wanted).cases
-        return by_case(differences(log.read_text(encoding="utf-8").splitlines()), cases)
+        return by_case(differences(log.read_text(encoding="utf-8").splitlines()), cases, 1 + repetition.warmup)
 
 
 def count(meter: Meter, request: RunRequest) -> dict[str, int]:
@@ -148,9 +149,12 @@ def differences(lines: Iterable[str]) -> Iterator[Counted]:
         yield Counted(instructions=after.instructions - before.instructions, functions=taken)
 
 
-def by_case(taken: Iterator[Counted], cases: Sequence[CaseRun]) -> dict[str, Counted]:
-    """Return the median of each case's runs, which differ by a part in a thousand, as the heap's state does."""
-    return {case.name: middle(list(islice(taken, BEFORE + case.runs))[BEFORE:]) for case in cases}
+def by_case(taken: Iterator[Counted], cases: Sequence[CaseRun], before: int) -> dict[str, Counted]:
+    """Return the median of each case's runs, which differ by a part in a thousand, as the heap's state does.
+
+    `before` are runs that do not count: a case's first, which allocates what later ones have, and those to warm up.
+    """
+    return {case.name: middle(list(islice(taken, before + case.runs))[before:]) for case in cases}
 
 
 def middle(runs: Sequence[Counted]) -> Counted:

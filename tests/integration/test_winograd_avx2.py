@@ -37,7 +37,15 @@ def compiled(mlas: Path, kernels: Path, folder: Path, *more: Path) -> Path:
     """Compile the comparison with kernels from a folder."""
     zig, program = packages_folder("tools", tool_requirements()) / "ziglang" / "zig", folder / "compare"
     sources = (COMPARE, kernels / WINOGRAD_AVX2, *more, *(mlas / "lib" / name for name in SOURCES))
-    words = (*FLAGS, f"-I{mlas / 'inc'}", f"-I{mlas / 'lib'}", f"-I{mlas.parents[1]}", "-o", program, *sources)
+    words: tuple[str | Path, ...] = (
+        *FLAGS,
+        f"-I{mlas / 'inc'}",
+        f"-I{mlas / 'lib'}",
+        f"-I{mlas.parents[1]}",
+        "-o",
+        program,
+        *sources,
+    )
     done = run((zig, "c++", *words), timeout_seconds=600)
     assert done.returncode == 0, done.stderr[-3000:]
     return program

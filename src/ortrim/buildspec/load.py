@@ -161,7 +161,8 @@ def _words(finding: Finding) -> tuple[str, str]:
         quoted = listed([repr(kind) for kind in kinds])
         return f"must be {quoted}, not {shown(context['tag'])}", nearest(context["tag"], kinds)
     if finding["type"] == "literal_error":
-        hint = GONE.get(str(value)) or nearest(value, context["expected"].split("'")[1::2])
+        gone = GONE.get(str(value), "") if "providers" in finding["loc"] else ""
+        hint = gone or nearest(value, context["expected"].split("'")[1::2])
         return f"must be {context['expected']}, not {shown(value)}", hint
     if finding["type"] == "string_too_short":
         return "is empty", ""

@@ -373,7 +373,8 @@ def _missing(paths: JobPaths, job: BuildJob, texts: Mapping[str, str]) -> Iterat
         yield TYPES
     if keeps_blocks(job) and not _has_words(paths, ARENA):
         yield ROOM_ARENA
-    yield from (name for name, words in LOADING.items() if not _has_words(paths, words))
+    if job.profile != "upstream":
+        yield from (name for name, words in LOADING.items() if not _has_words(paths, words))
     if job.build_options.lean_errors and not _has_macros(paths.sources / COMMON):
         yield ERRORS
 

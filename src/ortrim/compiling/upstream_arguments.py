@@ -54,7 +54,7 @@ def require_providers(job: BuildJob, models: Iterable[PlannedModel]) -> None:
     for provider in job.providers:
         for model in models:
             _require_style(job, provider, model)
-        _require_possible(job, provider)
+        require_possible(job.target, job.ort_version, provider)
         _require_sources(job, provider)
 
 
@@ -66,16 +66,17 @@ def _require_style(job: BuildJob, provider: str, model: PlannedModel) -> None:
         raise PlanError("provider-needs-runtime-style", what, where=job.target.identifier, why=why, hint=hint)
 
 
-def _require_possible(job: BuildJob, provider: str) -> None:
-    target, where, why = job.target, job.target.identifier, ""
+def require_possible(target: Target, version: str, provider: str) -> None:
+    """Refuse an execution provider that no library for a target, of a version of ONNX Runtime, can have."""
+    where, why = target.identifier, ""
     what = f"{provider} is not for this target"
     hint = f"leave it out: give the target {where} providers = []"
     if provider == "coreml" and target.is_elf:
         why = "CoreML is a framework of Apple's systems"
     if provider == "xnnpack" and target.architecture not in XNNPACK_ARCHITECTURES:
         why = "ortrim builds it for x86 and 64-bit ARM"
-    elif provider == "xnnpack" and job.ort_version != XNNPACK_VERSION:
-        what = f"{provider} is not for ONNX Runtime {job.ort_version}"
+    elif provider == "xnnpack" and version != XNNPACK_VERSION:
+        what = f"{provider} is not for ONNX Runtime {version}"
         why = f"ortrim builds it with ONNX Runtime {XNNPACK_VERSION} alone"
         hint = f"say onnxruntime.version = '{XNNPACK_VERSION}', or {hint}"
     if why:

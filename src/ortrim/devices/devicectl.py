@@ -34,7 +34,7 @@ DEVICECTL: Final = kinds.DEVICECTL.name
 TERMINATED: Final = re.compile(r"\bApp terminated due to signal (\d{1,2})\b")
 """What `devicectl device process launch --console` prints at the end of an app that a signal ended."""
 FAULTS: Final = causes("devicectl")
-LOST: Final = FAULTS[-1]
+LOST: Final = next(fault for fault in FAULTS if fault.code == "device-lost")
 MOST_LINES: Final = 6
 
 

@@ -107,7 +107,7 @@ def convert(model: PreparedModel, conversion: Conversion, *, runtime: FullRuntim
 def _convert(model: PreparedModel, conversion: Conversion, runtime: FullRuntime, folder: Path) -> None:
     output, config = folder / ORT_FILE, folder / "converter.config"
     laid_out = conversion.layout in BLOCKS and conversion.style == "fixed"
-    copies = 2 if conversion.style == "runtime" or laid_out else 1
+    copies = 3 if conversion.style == "runtime" or laid_out else 2  # a shortened one, what is laid out, the result
     require_space(folder.parent, copies * model.facts.size_bytes, f"converting '{model.name}'")
 
     def run(task: str, source: Path, converter: FullRuntime, result: Path, wanted: Conversion) -> None:

@@ -211,26 +211,25 @@ def _uses(session: Table) -> ModelUses:
     # A value that a graph takes from the one around it has its type there; no two that are visible have one name.
     everywhere = {name: kind for graph in graphs for name, kind in _types(graph).items()}
     found = [use for graph in graphs for use in _nodes(graph, ChainMap(_types(graph), everywhere))]
+    shapes = {weight.text(0): tuple(weight.integers(2)) for graph in graphs for weight in graph.tables(0)}
     return ModelUses(
         format_version=session.text(0),
         uses=tuple(sorted({use: use for use in reversed(found)}.values())),
         saved=tuple(sorted({made for graph in graphs for made in _saved(graph)})),
         element_types=tuple(sorted({kind for graph in graphs for kind in _element_types(graph)})),
         sparse=any(True for graph in graphs for _ in graph.tables(7)),
-        tiled=any(_is_tiled(node, graphs) for graph in graphs for node in graph.tables(2)),
+        tiled=any(_is_tiled(node, shapes) for graph in graphs for node in graph.tables(2)),
     )
 
 
-def _is_tiled(node: Table, graphs: Iterable[Table]) -> bool:
+def _is_tiled(node: Table, shapes: Mapping[str, tuple[int, ...]]) -> bool:
     """Whether a node is a convolution in NCHWc layout with three or five neighbouring places along an axis.
 
     As `HasTiles` in `resources/cmake/winograd.h` has it; filters of less than a block of channels are for others.
     """
     if (node.text(2), node.text(5)) != (NCHWC, "Conv"):
         return False
-    names = tuple(node.texts(8))[1:2]
-    shapes = (tuple(weight.integers(2)) for graph in graphs for weight in graph.tables(0) if weight.text(0) in names)
-    shape = next(shapes, ())
+    shape = next((shapes.get(name, ()) for name in tuple(node.texts(8))[1:2]), ())
     of = {attribute.text(0): tuple(attribute.integers(9)) for attribute in node.tables(10)}
     steps = (of.get(key) or (1, 1) for key in ("strides", "dilations"))
     axes = zip(shape[2:], *steps, strict=False)

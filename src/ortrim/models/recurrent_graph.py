@@ -13,6 +13,7 @@ import onnx
 from onnx import helper, numpy_helper
 
 from ortrim.models.onnx_files import array_of, fresh, read_names, replace_nodes
+from ortrim.models.prepare import external_files
 
 STATES: Final = {"GRU": (5,), "LSTM": (5, 6), "RNN": (5,)}
 """Where each operator has its first states."""
@@ -26,8 +27,7 @@ def shorten_recurrent(path: Path, result: Path) -> Path:
     """Write a model with fewer nodes, and return where it is: `path` when there is nothing to gain."""
     model = onnx.load(path, load_external_data=False)
     graph = model.graph
-    outside = any(each.data_location == onnx.TensorProto.EXTERNAL for each in graph.initializer)
-    if outside or not any(_is(node, *STATES) for node in graph.node):
+    if external_files(model, path.name) or not any(_is(node, *STATES) for node in graph.node):
         return path
     before = len(graph.node)
     arrays = {each.name: array_of(each) for each in graph.initializer if each.name not in {i.name for i in graph.input}}
@@ -101,7 +101,9 @@ class _Joining:
         size = 2 * attributes["hidden_size"]
         if not any(steps) and axis in (2, -1):
             return self._transposed(network.output[0], [0, 2, 1, 3], [0, 0, size], node)
-        if [step and step[2] for step in steps] == [-1, 0] and axis in (1, -1) and not any(network.input[4:5]):
+        # An RNN that has no steps would read its last one: upstream's Assign_Y_h asks for none before 1.30.
+        guarded = _is(network, "GRU", "LSTM") and not any(network.input[4:5])
+        if guarded and [step and step[2] for step in steps] == [-1, 0] and axis in (1, -1):
             network.output.extend([""] * (2 - len(network.output)))
             network.output[1] = network.output[1] or fresh(f"{network.output[0]}_last", self._names)
             return self._transposed(network.output[1], [1, 0, 2], [0, size], node)
@@ -133,12 +135,15 @@ class _Joining:
 
 
 def _drop_unread(graph: onnx.GraphProto) -> None:
-    read = {value.name for value in graph.output}
-    kept = []
-    for node in reversed(graph.node):
-        if read.intersection(filter(None, node.output)):
-            kept.append(node)
-            read.update(read_names([node]))
-    replace_nodes(graph, reversed(kept))
+    """Remove nodes, in any order, and constants that no output comes from; what a caller may give stays."""
+    made = {name: node for node in graph.node for name in node.output if name}
+    waiting, read = [value.name for value in graph.output], set[str]()
+    while waiting:
+        name = waiting.pop()
+        if name not in read and name in made:
+            waiting.extend(read_names([made[name]]))
+        read.add(name)
+    replace_nodes(graph, [node for node in graph.node if read.intersection(filter(None, node.output))])
+    read.update(value.name for value in graph.input)
     for tensor in [each for each in graph.initializer if each.name not in read]:
         graph.initializer.remove(tensor)

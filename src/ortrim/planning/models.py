@@ -271,7 +271,8 @@ def write_prepared(prepared: tuple[Preparation, ...], folder: Path, console: Con
 def write_converted(models: Models, folder: Path) -> tuple[OrtModel, ...]:
     """Write converted models and their `session.json` into a folder; return the copies.
 
-    It names the execution providers that all targets have, as a session cannot add one that its library does not have.
+    It names the execution providers that the buildspec gives all targets, as a session cannot add one that its library
+    does not have; whether a build can have them is for `plan` to say.
     """
     whole = models.loaded
     of_targets = [providers_of(whole, target) for target in whole.targets] or [whole.providers]

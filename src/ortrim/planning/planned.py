@@ -23,7 +23,7 @@ from ortrim.buildspec import buildspec
 from ortrim.buildspec.targets import CPUS, TARGETS
 from ortrim.compiling.dead_kernels import unused_types
 from ortrim.compiling.plan import BuildPlan, PlannedModel, PlannedTarget, Toolchain, digest
-from ortrim.compiling.upstream_arguments import optional_sources
+from ortrim.compiling.upstream_arguments import optional_sources, require_possible
 from ortrim.errors import Diagnostic, StorageError, UsageError, VerifyError
 from ortrim.models.graph_facts import STRING_NORMALIZER, locale_of, node_facts
 from ortrim.models.hot_operators import hot_file, required_of
@@ -113,6 +113,9 @@ def possible_targets(
     """Return the targets of a request, or refuse what needs no look at a model to be refused."""
     host = require_host() if to_run and not request.elsewhere else asked_for.host_target()
     targets = targets_of(loaded, request, note)
+    for target in targets:
+        for provider in buildspec.providers_of(loaded, target):
+            require_possible(target.target, loaded.onnxruntime.version, provider)
     _require_extra_packages(loaded, targets, request)
     if (bundle := site_bundle()) is not None:
         bundle.require(loaded.onnxruntime.version, tuple(target.id for target in targets))

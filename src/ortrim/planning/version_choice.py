@@ -1,6 +1,6 @@
 """Which ONNX Runtime models without a buildspec get: the newest proved one that reads them and can be had."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 
 from ortrim.compiling.upstream_arguments import optional_sources
@@ -34,7 +34,7 @@ def chosen_version(
             why = f"not proved for {', '.join(unproved)}" if unproved else absent and f"not to be had: {absent}"
         if not why:
             kept = ", as in the last build" if version == last else ""
-            newer = "".join(f"; {other} is {why}" for other, why in obstacles.items())
+            newer = "".join(f"; {words}" for words in _in_the_way(obstacles))
             proof = proved[version]
             note(f"ONNX Runtime {version}{kept}, proved by {proof.by} on {proof.on:%-d %B %Y}{newer}")
             return version
@@ -43,9 +43,16 @@ def chosen_version(
         try:
             check_limits(facts, default_version(), where)
         except ModelError as error:
-            error.why = "\n".join(f"{version} is {why}" for version, why in obstacles.items())
+            error.why = "\n".join(_in_the_way(obstacles))
             raise
     return default_version()
+
+
+def _in_the_way(obstacles: Mapping[str, str]) -> Iterator[str]:
+    """Say what stands in the way of versions, of those with one reason once."""
+    for why in dict.fromkeys(obstacles.values()):
+        versions = [version for version, own in obstacles.items() if own == why]
+        yield f"{', '.join(versions)} {'is' if len(versions) == 1 else 'are'} {why}"
 
 
 def version_to_judge(word: str) -> str:

@@ -13,7 +13,7 @@ import refusing
 from fake_kernels import TYPED, make_kernels
 from ortrim.buildspec.targets import TARGETS
 from ortrim.compiling import mechanisms
-from ortrim.compiling.dead_kernels import AVX512_KERNELS, BRANCH, SPARSE
+from ortrim.compiling.dead_kernels import AVX512_KERNELS, BRANCH, SPARSE, WINOGRAD
 from ortrim.compiling.plan import BuildJob
 from ortrim.compiling.workspace import JobPaths
 from ortrim.errors import BuildError
@@ -157,6 +157,13 @@ def test_what_does_not_fit_a_tree_is_left_out_of_it(tree: JobPaths, files: list[
     assert left_out(tree) == (name,)
 
 
+def test_a_library_as_upstreams_own_recipe_makes_it_misses_nothing_of_loading(tree: JobPaths) -> None:
+    for file in (name for words in mechanisms.LOADING.values() for name in words):
+        (tree.sources / file).unlink()
+    found = mechanisms.find_mechanisms(tree, replace(job_of(), profile="upstream"), TEXTS)
+    assert not mechanisms.LOADING.keys() & set(found.left_out)
+
+
 def test_the_argument_that_newer_versions_have_after_the_threads_stands_in_no_ones_way(tree: JobPaths) -> None:
     threads = "concurrency::ThreadPool* thread_pool"
     for name in mechanisms.LSTM:
@@ -174,7 +181,7 @@ def test_winograds_products_do_without_what_newer_versions_say_of_other_kernels(
     assert threads in source.read_text()
     source.write_text(source.read_text().rpartition(threads)[0] + f"{threads}{added});\n")
     laid_out = replace(job, operator_config="com.microsoft.nchwc;1;Conv\n")
-    assert mechanisms.WINOGRAD not in mechanisms.find_mechanisms(tree, laid_out, TEXTS).left_out
+    assert WINOGRAD not in mechanisms.find_mechanisms(tree, laid_out, TEXTS).left_out
 
 
 @pytest.mark.parametrize("file", mechanisms.ADDED)
@@ -194,10 +201,10 @@ def test_winograds_products_are_left_out_where_they_are_missed(tree: JobPaths, f
     """By builds for ARM64 and x64 with convolutions in NCHWc layout that take them."""
     job = replace(job_of(), nchwc_block_size=8, operator_config="com.microsoft.nchwc;1;Conv\n")
     tiled = [replace(job, target=TARGETS[name], tiled=True) for name in ("linux-arm64", "linux-x64")]
-    assert not any(mechanisms.WINOGRAD in mechanisms.find_mechanisms(tree, each, TEXTS).left_out for each in tiled)
+    assert not any(WINOGRAD in mechanisms.find_mechanisms(tree, each, TEXTS).left_out for each in tiled)
     (tree.sources / file).write_text("void other();\n")
-    assert all(mechanisms.WINOGRAD in mechanisms.find_mechanisms(tree, each, TEXTS).left_out for each in tiled)
-    assert mechanisms.WINOGRAD not in mechanisms.find_mechanisms(tree, job, TEXTS).left_out
+    assert all(WINOGRAD in mechanisms.find_mechanisms(tree, each, TEXTS).left_out for each in tiled)
+    assert WINOGRAD not in mechanisms.find_mechanisms(tree, job, TEXTS).left_out
 
 
 @pytest.mark.parametrize("macro", [f"{name} {macro}" for name, macros in mechanisms.MACROS.items() for macro in macros])

@@ -1,15 +1,18 @@
 """Execution providers: what each adds to a build, and what is refused with the reason."""
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from ortrim.buildspec.buildspec import Provider, RuntimeSpec, TargetSpec
+from ortrim.buildspec.buildspec import LoadedSpec, ModelSpec, Provider, RuntimeSpec, TargetSpec
 from ortrim.compiling.plan import BuildJob
 from ortrim.compiling.upstream_arguments import FETCHED, FLAGS
 from ortrim.errors import ExitCode, PlanError
 from ortrim.pins.runtime import SourcePin
+from ortrim.planning.planned import possible_targets
+from ortrim.planning.request import Request
 from sample_plans import MODELS, SOURCES, sample_plan
 
 PINS = tuple(
@@ -105,6 +108,17 @@ def test_xnnpack_is_refused_for_an_onnx_runtime_that_was_never_built_with_it() -
     error = refused("linux-x64", "xnnpack", onnxruntime=RuntimeSpec(version="1.22.0"))
     assert (error.code, error.why) == ("provider-unsupported", "ortrim builds it with ONNX Runtime 1.21.0 alone")
     assert error.hint == "say onnxruntime.version = '1.21.0', or leave it out: give the target linux-x64 providers = []"
+
+
+def test_that_is_said_before_any_source_is_looked_for() -> None:
+    models = (ModelSpec(name="kws", path=Path("kws.onnx")),)
+    runtime, target = RuntimeSpec(version="1.22.0"), TargetSpec(id="linux-x64")
+    loaded = LoadedSpec(
+        name="kws", models=models, file=Path("kws.toml"), providers=("xnnpack",), onnxruntime=runtime, targets=(target,)
+    )
+    with pytest.raises(PlanError) as caught:
+        possible_targets(loaded, Request(spec=Path("kws.toml")), to_run=False)
+    assert caught.value.code == "provider-unsupported"
 
 
 @pytest.mark.parametrize(("provider", "target"), [("xnnpack", "linux-x64"), ("coreml", "ios-arm64")])

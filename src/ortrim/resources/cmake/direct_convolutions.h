@@ -307,7 +307,7 @@ inline const auto multiply = WidestMultiply();
 
 // Whether each window lies in the input as one row.
 inline bool LieInPlace(const MLAS_CONV_PARAMETERS& of) {
-  const bool padded = of.Padding[0] + of.Padding[1] + of.Padding[2] + of.Padding[3] != 0;
+  const bool padded = (of.Padding[0] | of.Padding[1] | of.Padding[2] | of.Padding[3]) != 0;
   const bool whole = of.K == of.InputChannels * of.InputSize && of.OutputSize == 1;
   return !padded && of.DilationShape[0] * of.DilationShape[1] == 1 &&
          (whole || (of.InputChannels == 1 && of.InputShape[0] * of.KernelShape[0] == 1));

@@ -44,7 +44,7 @@ class OneRowLstm {
     if constexpr (std::is_same_v<Weight, T>) {
       const auto& [allocator, logger, steps, sequences, depth, size, direction, coupled, bias, peepholes, hidden, cell,
                    of_gates, of_cell, of_output, clip, threads ORTRIM_SELECTOR(selector)] = all_;
-      if (sequences == 1 && !coupled && peepholes.empty() && clip == std::numeric_limits<float>::max() &&
+      if (sequences == 1 && steps != 0 && !coupled && peepholes.empty() && clip == std::numeric_limits<float>::max() &&
           of_gates.name == "sigmoid" && of_cell.name == "tanh" && of_output.name == "tanh")
         return ComputeOne(inputs, lengths.empty() ? steps : lengths[0], directions, input_weights, recurrent_weights,
                           outputs, last_hidden.data(), last_cell.data());

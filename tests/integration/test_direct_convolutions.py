@@ -66,6 +66,7 @@ def test_rows_of_sixteen_are_right_by_vectors_of_eight(tmp_path: Path) -> None:
         ("y < height && x < width", "y < height"),
         ("return kMasked ?", "return false ?"),
         ("return !padded &&", "return"),
+        ("of.Padding[0] | of.Padding[1] | of.Padding[2] | of", "of.Padding[0] + of.Padding[1] + of.Padding[2] + of"),
         ("group * of->FilterCount * of->K", "0"),
         ("offsets + first", "offsets"),
         ("window[1 + i] + rows.sign *", "window[1 + i] +"),

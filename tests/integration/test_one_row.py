@@ -76,6 +76,7 @@ def test_a_processor_without_avx2_keeps_mlas_kernels(tmp_path: Path) -> None:
         (ONE_ROW_LSTM, "std::copy_n(before, size, last_hidden);", ""),
         (ONE_ROW_LSTM, "step * directions * size, size, T{}", "0, 0, T{}"),
         (ONE_ROW_LSTM, "sequences == 1 &&", ""),
+        (ONE_ROW_LSTM, "steps != 0 &&", ""),
         (ONE_ROW_LSTM, "!coupled && peepholes.empty() &&", "!coupled &&"),
         (ONE_ROW_GRU, "batched_bias_Wh_ : batched_bias_WRh_", "batched_bias_WRh_ : batched_bias_WRh_"),
         (ONE_ROW_GRU, "std::fill_n(linear, size, 0.0f)", "(void)0"),

@@ -67,6 +67,8 @@ Convolution Random() {
     const int64_t more = framed ? 300 : c.dimensions == 2 ? 3 : 12;
     c.size[axis] = framed && axis + 1 < c.dimensions ? 1 : c.Reach(axis) + Some(0, more);
   }
+  // What is cut off at one end and added at the other.
+  if (framed && Some(1, 6) == 1) c.padding[c.dimensions - 1] = -2, c.padding[2 * c.dimensions - 1] = 2;
   return c;
 }
 

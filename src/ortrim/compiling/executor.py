@@ -170,7 +170,10 @@ class Executor:
         return Upstream(
             paths=paths,
             arguments=(*paths.resolve_all(job.arguments), *launchers, *parallel),
-            environment=workspace.job_environment(paths, job.toolchain) | dict(cache.environment if cache else {}),
+            # `build.py` has ninja choose the number when one job is asked for; CMake hands it this one.
+            environment=workspace.job_environment(paths, job.toolchain)
+            | {"CMAKE_BUILD_PARALLEL_LEVEL": str(self.parallelism.jobs)}
+            | dict(cache.environment if cache else {}),
             log=self.log,
             on_progress=on_step,
             execution=execution,

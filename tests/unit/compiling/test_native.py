@@ -143,7 +143,7 @@ def test_build_py_sees_only_what_the_plan_says(workshop: Workshop, monkeypatch: 
     assert isinstance(argv, list)
     assert isinstance(environment, dict)
     assert not [word for word in argv if "$" in word]
-    assert argv[argv.index("--parallel") + 1] == "3"
+    assert argv[argv.index("--parallel") + 1] == environment["CMAKE_BUILD_PARALLEL_LEVEL"] == "3"
     assert f"ORTRIM_SELECTION={workshop.tree / 'hooks' / 'selection.cmake'}" in argv
     assert (workshop.tree / "operators.config").read_text() == workshop.job.operator_config
     assert {"CFLAGS", "PYTHONSTARTUP"}.isdisjoint(environment)

@@ -68,7 +68,7 @@ def test_rows_of_sixteen_are_right_by_vectors_of_eight(tmp_path: Path) -> None:
         ("return !padded &&", "return"),
         ("of.Padding[0] | of.Padding[1] | of.Padding[2] | of", "of.Padding[0] + of.Padding[1] + of.Padding[2] + of"),
         ("group * of->FilterCount * of->K", "0"),
-        ("offsets + first", "offsets"),
+        ("offsets + from", "offsets"),
         ("window[1 + i] + rows.sign *", "window[1 + i] +"),
         ("folded[rows.length - 1] = window[rows.length]", "folded[rows.length - 1] = 0"),
         ("filters[0] == 0 && ", ""),

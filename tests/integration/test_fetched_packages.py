@@ -42,6 +42,7 @@ from ortrim.cli.program import program
 from ortrim.errors import DiagnosticGroup, ExitCode, NetworkError, PackageError, StorageError, UsageError
 from ortrim.github.client import Remote as Named
 from ortrim.github.client import connect
+from ortrim.github.fetch import placing
 from ortrim.github.fetch import run as apps_module
 from ortrim.github.fetch import run as fetch_run
 from ortrim.github.fetch.placing import Store, read_lock, user_store
@@ -684,7 +685,7 @@ def test_a_full_disk_stops_an_update(apps: Apps, monkeypatch: pytest.MonkeyPatch
     if moment == "copying":
         monkeypatch.setattr(Store, "copy", half)
     else:
-        monkeypatch.setattr(fetch_run, "write_lock", written)
+        monkeypatch.setattr(placing, "write_lock", written)
     refused("disk-full", StorageError, fetch, apps, wanted(release="v2", update=True))
     check_files(apps, LINUX_FILES)
 

@@ -89,7 +89,7 @@ def test_xnnpack_runs_every_operator_that_it_has_kernels_of(target: str, tmp_pat
     """In parity with the full runtime's own kernels; the provider's part is counted in a profile of the library."""
     model(tmp_path / "model.onnx")
     (tmp_path / "spec.toml").write_text(SPEC.format(target=target))
-    words = ("build", "--spec", str(tmp_path / "spec.toml"), "--json")
+    words = ("build", "--spec", str(tmp_path / "spec.toml"), "--target", target, "--json")
     done = run(
         (sys.executable, "-m", "invoke", *words, "--output", str(tmp_path / "output")),
         cwd=ROOT,

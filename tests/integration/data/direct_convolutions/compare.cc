@@ -30,7 +30,7 @@ std::vector<float> Values(size_t count) {
 // one element; sometimes they are mixed.
 void Mirror(std::vector<float>& filters, int64_t length) {
   const int64_t rows = filters.size() / length, even = Some(0, rows);
-  const bool mixed = Some(1, 8) == 1;
+  const bool mixed = Some(1, 3) == 1;
   for (int64_t r = 0; r < rows; r++) {
     float* row = filters.data() + r * length;
     row[0] = 0;

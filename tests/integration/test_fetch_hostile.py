@@ -89,10 +89,12 @@ def test_files_that_not_every_file_system_can_hold(apps: Apps, paths: tuple[str,
     check_nothing_came(apps)
 
 
-@pytest.mark.parametrize("number", [MOST_FILES + 1, 100_000])
-def test_more_files_than_any_release_has(apps: Apps, number: int) -> None:
-    """Refused by the list of them, whether in a release or in a delivery."""
-    listed = "".join(f"{each:064x}  {each}\n" for each in range(number)).encode()
+@pytest.mark.parametrize(
+    "listed",
+    [b"", b"\xff\n", b"a" * 5_000_000, "".join(f"{n:064x}  {n}\n" for n in range(MOST_FILES + 1)).encode()],
+    ids=["empty", "binary", "endless", "more files than any release has"],
+)
+def test_damaged_sums(apps: Apps, listed: bytes) -> None:
     release(apps, listed)
     refused("checksums-damaged", PackageError, fetch, apps, V1)
     run = apps.service.delivered(delivery(7, "linux-x64", {"a": b""}, listed))

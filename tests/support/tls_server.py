@@ -22,12 +22,16 @@ VARIABLES = ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "SSL_CERT_FILE", "PIP_CERT"
 
 @dataclass(kw_only=True)
 class TlsServer:
-    """A server: `files` is what it gives, `certificate` what makes a client trust it; `connections` are all so far."""
+    """A server: `files` is what it gives, unless it sends all to another address with `redirects`.
+
+    `certificate` makes a client trust it; `connections` are all so far.
+    """
 
     address: str
     files: Path
     certificate: Path
     connections: int = 0
+    redirects: str = ""
 
 
 def forget_certificates(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -48,6 +52,15 @@ def tls_server(folder: Path) -> Iterator[TlsServer]:
 
         def log_message(self, *_: object) -> None:
             """Keep quiet."""
+
+        def do_GET(self) -> None:
+            if not served.redirects:
+                super().do_GET()
+                return
+            self.send_response(302)
+            self.send_header("Location", served.redirects)
+            self.send_header("Content-Length", "0")
+            self.end_headers()
 
         def handle(self) -> None:
             served.connections += 1

@@ -17,7 +17,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import refusing
@@ -336,7 +336,7 @@ def test_file_and_folder_of_one_name_are_refused(tmp_path: Path) -> None:
     refused(tmp_path, tar_bytes(("a", b""), ("a/b", b"")), "corrupt-archive")
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(data=st.data())
 def test_damaged_bytes_never_escape_as_tracebacks(
     tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
@@ -355,6 +355,8 @@ def test_damaged_bytes_never_escape_as_tracebacks(
         unpack(folder / "archive", folder / "out")
     except StorageError:
         assert not (folder / "out").exists()
+    with suppress(StorageError):
+        read_all(folder / "archive")
     assert {path.name for path in folder.iterdir()} <= {"archive", "out"}
 
 
@@ -435,16 +437,6 @@ def test_a_member_with_another_checksum_is_refused(tmp_path: Path) -> None:
     assert refused_zips(bytes(data), tmp_path / "a.zip").code == "corrupt-archive"
 
 
-def test_a_bomb_is_refused_before_it_is_read(tmp_path: Path) -> None:
-    """Sizes are added up as they are claimed: 5 GiB in all are too many."""
-    data = bytearray(archive(*((f"file{number}", bytes(1000)) for number in range(5))))
-    place = 0
-    while (place := data.find(CENTRAL, place)) >= 0:
-        struct.pack_into("<I", data, place + 24, 1 << 30)
-        place += 4
-    assert refused_zips(bytes(data), tmp_path / "a.zip").code == "archive-too-large"
-
-
 def crowded(claimed: int) -> bytes:
     entry = CENTRAL + struct.pack("<HHHHHHIIIHHHHHII", 20, 20, 0, 0, 0, 33, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0) + b"a"
     directory = entry * 250_000
@@ -479,19 +471,6 @@ def test_a_member_that_unpacks_to_more_than_it_claims_is_refused(tmp_path: Path)
     data = bytearray(archive(("a", bytes(1 << 20))))
     struct.pack_into("<I", data, data.index(CENTRAL) + 24, 10)
     assert refused_zips(bytes(data), tmp_path / "a.zip").code == "corrupt-archive"
-
-
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(flips=st.lists(st.tuples(st.integers(0, 10_000), st.integers(1, 255)), min_size=1, max_size=8))
-def test_flipped_bytes_give_content_or_a_diagnostic(tmp_path: Path, flips: list[tuple[int, int]]) -> None:
-    """Whatever is damaged, nothing but a `StorageError` escapes."""
-    data = bytearray(archive(("jni/a.so", b"a" * 500), ("classes.jar", bytes(range(256)))))
-    for place, mask in flips:
-        data[place % len(data)] ^= mask
-    path = tmp_path / "a.zip"
-    path.write_bytes(data)
-    with suppress(StorageError):
-        read_all(path)
 
 
 def test_what_the_system_says_of_a_file_is_no_damage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -26,11 +26,15 @@ from ortrim.github.repositories import Service, Site
 from program_runs import Run
 from refusing import refused
 
+A: Final = 64 * "a"
+COMMIT: Final = 40 * "c"
 LOCK: Final = placing.Lock(
     origin=placing.Origin(
-        host="github.com", repository="octo/ort", release="v1", commit=40 * "c", spec="kws", target="android"
+        host="github.com", repository="octo/ort", release="v1", commit=COMMIT, spec="kws", target="android"
     ),
-    files=(placing.LockedFile(path="a", size=1, sha256=64 * "a"),),
+    files=(
+        placing.LockedFile(path="ort.aar", size=3, sha256=A, signer="https://github.com/octo/ort/x.yml@refs/tags/v1"),
+    ),
 )
 KWS: Final = Selection(spec="kws", target="android")
 
@@ -85,6 +89,7 @@ def test_an_update_keeps_what_it_does_not_change(says: dict[str, Any], expected:
         (FetchRequest(), "fetch-which"),
         (FetchRequest(selection=KWS), "fetch-which"),
         (FetchRequest(update=True), "fetch-which"),
+        (FetchRequest(offline=True), "offline-needs-lock"),
         (FetchRequest(release="v1", offline=True), "offline-needs-lock"),
         (FetchRequest(release="v1", run=5), "bad-option"),
         (FetchRequest(run=5, latest=True), "bad-option"),
@@ -190,8 +195,6 @@ def test_nothing_at_all_is_reported() -> None:
     assert "no delivery" in caught.value.why
 
 
-A: Final = 64 * "a"
-COMMIT: Final = 40 * "c"
 SIGNER: Final = "https://github.com/octo/ort/.github/workflows/build.yml@refs/tags/v1"
 FILES: Final = (
     placing.LockedFile(path="ort.aar", size=1234567, sha256=A, signer=SIGNER),
@@ -311,15 +314,7 @@ def test_a_snippet_that_cannot_be_is_refused(
     assert ended.out == ""
 
 
-FETCH_LOCK_LOCK: Final = placing.Lock(
-    origin=placing.Origin(
-        host="github.com", repository="octo/ort", release="v1", commit=COMMIT, spec="kws", target="android"
-    ),
-    files=(
-        placing.LockedFile(path="ort.aar", size=3, sha256=A, signer="https://github.com/octo/ort/x.yml@refs/tags/v1"),
-    ),
-)
-FETCH_LOCK_RUN: Final = placing.Lock(
+LOCK_OF_A_RUN: Final = placing.Lock(
     origin=placing.Origin(host="github.com", repository="octo/ort", run=5000, commit=COMMIT),
     output="third_party/ort",
     artifacts=(placing.LockedArtifact(name="delivered-kws-android", sha256=A),),
@@ -330,7 +325,7 @@ DIGESTS: Final = st.from_regex(r"[0-9a-f]{64}", fullmatch=True)
 PATHS: Final = st.text(st.characters(exclude_categories=["C", "Z"]), min_size=1, max_size=20).filter(
     lambda text: is_plain_path(text) and "/" not in text and text != SUMS
 )
-FETCH_LOCK_FILES: Final = st.lists(
+LOCKED_FILES: Final = st.lists(
     st.builds(placing.LockedFile, path=PATHS, size=st.integers(0, 2**53), sha256=DIGESTS, signer=WORDS),
     min_size=1,
     max_size=5,
@@ -347,13 +342,13 @@ ORIGINS: Final = st.builds(
 )
 
 
-@given(st.builds(placing.Lock, origin=ORIGINS, output=PATHS, files=FETCH_LOCK_FILES))
+@given(st.builds(placing.Lock, origin=ORIGINS, output=PATHS, files=LOCKED_FILES))
 def test_what_is_written_is_read_back(lock: placing.Lock) -> None:
     assert placing.parse_lock(placing.lock_text(lock).encode()) == lock
 
 
 def test_a_run_is_read_back() -> None:
-    assert placing.parse_lock(placing.lock_text(FETCH_LOCK_RUN).encode()) == FETCH_LOCK_RUN
+    assert placing.parse_lock(placing.lock_text(LOCK_OF_A_RUN).encode()) == LOCK_OF_A_RUN
 
 
 def read(content: bytes) -> placing.Lock | str:
@@ -371,7 +366,7 @@ def test_no_bytes_do_more_than_be_refused(content: bytes) -> None:
 @given(st.data())
 def test_a_lock_file_with_a_changed_character_is_another_or_none(data: st.DataObject) -> None:
     """Nothing in between, and never an exception of another kind."""
-    text = placing.lock_text(FETCH_LOCK_RUN)
+    text = placing.lock_text(LOCK_OF_A_RUN)
     place = data.draw(st.integers(0, len(text) - 1))
     changed = text[:place] + data.draw(st.characters()) + text[place + 1 :]
     outcome = read(changed.encode("utf-8", "surrogatepass"))
@@ -412,7 +407,7 @@ def test_a_lock_file_with_a_changed_character_is_another_or_none(data: st.DataOb
 )
 def test_what_ortrim_would_not_write_is_refused(before: str, after: str) -> None:
     """Unknown keys and schemas, wrong types, paths that climb, contradictions."""
-    text = placing.lock_text(FETCH_LOCK_LOCK)
+    text = placing.lock_text(LOCK)
     assert before in text
     caught = refused(StorageError, placing.parse_lock, text.replace(before, after, 1).encode(), "app/ortrim.lock")
     assert (caught.code, caught.where) == ("lock-damaged", "app/ortrim.lock")
@@ -423,25 +418,25 @@ def test_what_ortrim_would_not_write_is_refused(before: str, after: str) -> None
 def test_files_that_cannot_lie_side_by_side_are_refused(paths: tuple[str, ...]) -> None:
     files = tuple(placing.LockedFile(path=path, size=1, sha256=A) for path in paths)
     with pytest.raises(StorageError):
-        placing.parse_lock(placing.lock_text(replace(FETCH_LOCK_LOCK, files=files)).encode())
+        placing.parse_lock(placing.lock_text(replace(LOCK, files=files)).encode())
 
 
 def test_a_lock_file_without_end_is_not_read(tmp_path: Path) -> None:
-    (tmp_path / "ortrim.lock").write_bytes(placing.lock_text(FETCH_LOCK_LOCK).encode() + b"#" * (4 << 20))
+    (tmp_path / "ortrim.lock").write_bytes(placing.lock_text(LOCK).encode() + b"#" * (4 << 20))
     assert refused(StorageError, placing.read_lock, tmp_path / "ortrim.lock").code == "lock-damaged"
 
 
 def test_a_lock_file_that_could_not_be_read_is_not_written(tmp_path: Path) -> None:
     files = tuple(placing.LockedFile(path=f"{number:0400}", size=1, sha256=A) for number in range(12_000))
-    caught = refused(StorageError, placing.write_lock, tmp_path / "ortrim.lock", replace(FETCH_LOCK_LOCK, files=files))
+    caught = refused(StorageError, placing.write_lock, tmp_path / "ortrim.lock", replace(LOCK, files=files))
     assert caught.code == "lock-too-large"
     assert list(tmp_path.iterdir()) == []
 
 
 def test_no_lock_file_is_none(tmp_path: Path) -> None:
     assert placing.read_lock(tmp_path / "ortrim.lock") is None
-    placing.write_lock(tmp_path / "ortrim.lock", FETCH_LOCK_LOCK)
-    assert placing.read_lock(tmp_path / "ortrim.lock") == FETCH_LOCK_LOCK
+    placing.write_lock(tmp_path / "ortrim.lock", LOCK)
+    assert placing.read_lock(tmp_path / "ortrim.lock") == LOCK
     (tmp_path / "folder").mkdir()
     assert refused(StorageError, placing.read_lock, tmp_path / "folder").code == "path-in-the-way"
 

@@ -6,7 +6,7 @@ import shutil
 import signal
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from multiprocessing import get_context
 from multiprocessing.synchronize import Event
 from pathlib import Path
@@ -24,6 +24,7 @@ from refusing import refused
 
 NAMES: Final = ("a.so", "headers/b.h", "headers/deep/c.txt", "d.bin", "empty")
 Mutation = Callable[[Path, Random], None]
+Lock = Callable[[Path], AbstractContextManager[object]]
 
 
 @pytest.fixture
@@ -190,25 +191,20 @@ def forged(entry: Path) -> None:
     record.write_text(json.dumps(document))
 
 
-@pytest.mark.parametrize(("verify", "ci", "noticed"), [(False, "", False), (True, "", True), (False, "true", True)])
-def test_large_entries_are_read_in_full_when_asked_and_on_ci(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, verify: bool, ci: str, noticed: bool
+@pytest.mark.parametrize(
+    ("large", "verify", "ci", "noticed"),
+    [(True, False, "", False), (True, True, "", True), (True, False, "true", True), (False, False, "", True)],
+)
+def test_small_entries_are_read_in_full_and_large_ones_when_asked_and_on_ci(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, large: bool, verify: bool, ci: str, noticed: bool
 ) -> None:
-    """Damage that `stat` does not show is found by reading alone."""
+    """Damage that `stat` does not show is found by reading alone; what is shipped is small."""
     monkeypatch.setenv("CI", ci)
     entry = tmp_path / "entry"
-    cache.cached_folder(entry, fill, large=True)
+    cache.cached_folder(entry, fill, large=large)
     forged(entry)
     with cache.watched_cache(lambda _: None, verify=verify):
-        assert cache.is_kept(entry, large=True) is not noticed
-
-
-def test_small_entries_are_always_read_in_full(tmp_path: Path) -> None:
-    """What is shipped is hashed, whatever `stat` says."""
-    entry = tmp_path / "entry"
-    cache.cached_folder(entry, fill)
-    forged(entry)
-    assert not cache.is_kept(entry)
+        assert cache.is_kept(entry, large=large) is not noticed
 
 
 def test_a_copy_is_read_once_and_then_believed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -548,19 +544,13 @@ def test_file_in_the_way(tmp_path: Path) -> None:
     assert names(tmp_path) == ["d"]
 
 
-def test_lock_in_a_place_that_is_no_folder(tmp_path: Path) -> None:
-    (tmp_path / "f").write_text("")
-    with pytest.raises(StorageError) as caught, cache.locked(tmp_path / "f/lock"):
-        pass
-    assert caught.value.code == "path-in-the-way"
-
-
-def test_error_of_the_body_is_passed_on_as_it_is(tmp_path: Path) -> None:
+@pytest.mark.parametrize("lock", [cache.locked, cache.locked_if_free])
+def test_error_of_the_body_is_passed_on_as_it_is(tmp_path: Path, lock: Lock) -> None:
     """What happens while a lock is held is not taken for trouble with the lock, and the lock is freed."""
-    with pytest.raises(FileNotFoundError), cache.locked(tmp_path / "x"):
+    with pytest.raises(FileNotFoundError), lock(tmp_path / "x"):
         (tmp_path / "absent").read_text()
-    with cache.locked(tmp_path / "x"):
-        pass
+    with cache.locked_if_free(tmp_path / "x") as free:
+        assert free
 
 
 def test_who_waits_for_a_lock_is_told_once(tmp_path: Path) -> None:
@@ -618,18 +608,12 @@ def test_a_lock_that_is_held_is_not_waited_for(tmp_path: Path) -> None:
         assert free
 
 
-def test_a_lock_that_cannot_be_made_is_a_diagnostic(tmp_path: Path) -> None:
+@pytest.mark.parametrize("lock", [cache.locked, cache.locked_if_free])
+def test_a_lock_that_cannot_be_made_is_a_diagnostic(tmp_path: Path, lock: Lock) -> None:
     (tmp_path / "f").write_text("")
-    with pytest.raises(StorageError) as caught, cache.locked_if_free(tmp_path / "f" / "lock"):
+    with pytest.raises(StorageError) as caught, lock(tmp_path / "f" / "lock"):
         pass
     assert caught.value.code == "path-in-the-way"
-
-
-def test_an_error_under_a_free_lock_is_passed_on(tmp_path: Path) -> None:
-    with pytest.raises(FileNotFoundError), cache.locked_if_free(tmp_path / "x"):
-        (tmp_path / "absent").read_text()
-    with cache.locked_if_free(tmp_path / "x") as free:
-        assert free
 
 
 KINDS: Final = {
@@ -639,12 +623,6 @@ KINDS: Final = {
     "empty folder": "tmp/empty",
     "all": "tmp",
 }
-
-
-@pytest.fixture
-def watch_changing_folders() -> Iterator[cache.CacheWatch]:
-    with cache.watched_cache(lambda _: None) as watch_changing_folders:
-        yield watch_changing_folders
 
 
 def fill_changing_folders(folder: Path) -> None:
@@ -683,7 +661,7 @@ def vanishing(victim: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 @pytest.mark.parametrize("name", KINDS.values(), ids=KINDS)
 def test_what_vanishes_while_a_folder_is_recorded_is_not_recorded(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, watch_changing_folders: cache.CacheWatch, name: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, watch: cache.CacheWatch, name: str
 ) -> None:
     """A build goes on, and the next one finds the folder as it was left."""
     folder = tmp_path / "tree"
@@ -694,12 +672,12 @@ def test_what_vanishes_while_a_folder_is_recorded_is_not_recorded(
         kept.record(ended=True)
     with cache.kept_folder(folder):
         assert (folder / "object.o").read_text() == "compiled"
-    assert watch_changing_folders.damages == []
+    assert watch.damages == []
 
 
 @pytest.mark.parametrize("name", KINDS.values(), ids=KINDS)
 def test_what_vanishes_at_the_last_look_is_no_damage_to_the_next_build(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, watch_changing_folders: cache.CacheWatch, name: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, watch: cache.CacheWatch, name: str
 ) -> None:
     """A compiler that outlived its build removes its temporary files when it ends."""
     folder = tmp_path / "tree"
@@ -707,12 +685,12 @@ def test_what_vanishes_at_the_last_look_is_no_damage_to_the_next_build(
         fill_changing_folders(folder)
     with cache.kept_folder(folder):
         assert (folder / "object.o").read_text() == "compiled"
-    assert watch_changing_folders.damages == []
+    assert watch.damages == []
 
 
 @pytest.mark.parametrize("name", ["file", "link"])
 def test_what_vanishes_before_it_is_read_is_not_recorded(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, watch_changing_folders: cache.CacheWatch, name: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, watch: cache.CacheWatch, name: str
 ) -> None:
     folder, victim = tmp_path / "tree", tmp_path / "tree/tmp" / name
 
@@ -731,12 +709,10 @@ def test_what_vanishes_before_it_is_read_is_not_recorded(
     assert not os.path.lexists(victim)
     with cache.kept_folder(folder):
         assert (folder / "object.o").read_text() == "compiled"
-    assert watch_changing_folders.damages == []
+    assert watch.damages == []
 
 
-def test_a_folder_is_recorded_while_compilers_work_in_it(
-    tmp_path: Path, watch_changing_folders: cache.CacheWatch
-) -> None:
+def test_a_folder_is_recorded_while_compilers_work_in_it(tmp_path: Path, watch: cache.CacheWatch) -> None:
     """At each step of a build others still compile: thousands of looks, and no error."""
     folder = tmp_path / "tree"
     with cache.kept_folder(folder) as kept:
@@ -749,12 +725,12 @@ def test_a_folder_is_recorded_while_compilers_work_in_it(
         shutil.rmtree(folder / "out")
     with cache.kept_folder(folder):
         assert (folder / "object.o").read_text() == "compiled"
-    assert watch_changing_folders.damages == []
+    assert watch.damages == []
 
 
 @pytest.mark.parametrize("form", ["folder", "file"])
 def test_an_entry_that_another_process_removes_meanwhile_is_not_there(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, watch_changing_folders: cache.CacheWatch, form: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, watch: cache.CacheWatch, form: str
 ) -> None:
     """Two builds find the same damage at once; one of them removes it before the other has looked."""
     entry = tmp_path / "entry"
@@ -776,7 +752,7 @@ def test_an_entry_that_another_process_removes_meanwhile_is_not_there(
 
     monkeypatch.setattr(os.path, "lexists", lexists)
     assert not cache.is_kept(entry)
-    assert watch_changing_folders.damages == []
+    assert watch.damages == []
 
 
 def remove_entry_but_record(entry: Path) -> None:

@@ -24,7 +24,6 @@ from ortrim.base.command import (
     Completed,
     StopRequest,
     Terminated,
-    TooMuchOutput,
     is_shortage,
     meanwhile,
     memory_limit,
@@ -235,6 +234,11 @@ def test_endless_output_stops_the_program(stream: str) -> None:
     assert len(done.stdout) + len(done.stderr) == 10**6
 
 
+def test_the_limit_of_output_is_for_both_streams_together() -> None:
+    script = "import sys; sys.stdout.write('x' * 10**6); sys.stdout.flush(); sys.stderr.write('x')"
+    assert refused(ToolError, run, [*PYTHON, script], timeout_seconds=60, most_bytes=10**6).code == "tool-endless"
+
+
 def test_a_program_that_closes_its_streams_is_waited_for() -> None:
     """A program that goes on without a stream to print on ends with its own exit code, or at the limit."""
     script = "import os, time; os.close(1); os.close(2); time.sleep(float({})); os._exit(5)"
@@ -342,16 +346,7 @@ def test_handlers_of_others_are_respected() -> None:
         signal.signal(signal.SIGTERM, previous)
 
 
-def test_programs_run_from_other_threads() -> None:
-    results: list[str] = []
-    thread = threading.Thread(target=lambda: results.append(run([*PYTHON, "print('here')"]).stdout))
-    thread.start()
-    thread.join()
-    assert results == ["here\n"]
-
-
 MOST_BYTES = 1 << 20
-TALKER = "import sys, time; print('one', file=sys.stderr, flush=True); sys.stdin.read(); time.sleep(60)"
 FAREWELL = """
 import os, signal, sys, time
 def end(*_):
@@ -382,21 +377,6 @@ def test_both_streams_and_the_exit_code_come_back() -> None:
     done = watched(program, heard.append)
     assert (done.returncode, done.stdout, done.stderr) == (3, "result\n", "a\n\nb\nc")
     assert heard == ["a", "", "b", "c"]
-
-
-def test_a_program_that_says_nothing() -> None:
-    heard: list[str] = []
-    assert watched("print('result')", heard.append).stdout == "result\n"
-    assert heard == []
-
-
-def test_lines_are_heard_while_the_program_runs() -> None:
-    def on_output(line: str) -> None:
-        assert line == "one"
-        raise Enough
-
-    with pytest.raises(Enough):
-        watched(TALKER, on_output)
 
 
 def test_a_program_that_is_stopped_is_heard_to_its_last_word() -> None:
@@ -453,72 +433,6 @@ Pipe = tuple[IO[str], int]
 def make_pipe() -> Pipe:
     read, write = os.pipe()
     return os.fdopen(read), write
-
-
-@pytest.fixture
-def pipes() -> Iterator[tuple[Pipe, Pipe]]:
-    made = (make_pipe(), make_pipe())
-    yield made
-    for end, _ in made:
-        end.close()
-
-
-def test_streams_are_read_apart(pipes: tuple[Pipe, Pipe]) -> None:
-    (first, to_first), (second, to_second) = pipes
-    for number, text in ((to_second, b"2a"), (to_first, b"1"), (to_second, b"2b")):
-        os.write(number, text)
-    os.close(to_first)
-    os.close(to_second)
-    with Captured((first, second), None) as captured:
-        while not captured.read(5):
-            pass
-        assert captured.read(5)
-        assert captured.texts() == ("1", "2a2b")
-
-
-def test_waiting_ends(pipes: tuple[Pipe, Pipe]) -> None:
-    (first, to_first), (second, to_second) = pipes
-    with Captured((first, second), None) as captured:
-        assert not captured.read(0.01)
-        os.close(to_second)
-        assert not captured.read(5)
-        os.close(to_first)
-        assert captured.read(5)
-        assert captured.texts() == ("", "")
-
-
-def test_too_much(pipes: tuple[Pipe, Pipe]) -> None:
-    """The limit is for all streams together, and is reached before everything was read."""
-    (first, to_first), (second, to_second) = pipes
-    with Captured((first, second), 10) as captured:
-        os.write(to_first, b"12345")
-        assert not captured.read(5)
-        os.write(to_second, b"12345")
-        assert not captured.read(5)
-        os.write(to_second, b"6")
-        with pytest.raises(TooMuchOutput):
-            captured.read(5)
-    os.close(to_first)
-    os.close(to_second)
-
-
-def test_more_than_a_pipe_holds(pipes: tuple[Pipe, Pipe]) -> None:
-    (first, to_first), (second, to_second) = pipes
-
-    def write() -> None:
-        os.close(to_second)
-        for _ in range(64):
-            os.write(to_first, bytes(1 << 16))
-        time.sleep(0.01)
-        os.close(to_first)
-
-    thread = threading.Thread(target=write)
-    thread.start()
-    with Captured((first, second), 1 << 22) as captured:
-        while not captured.read(60):
-            pass
-        assert len(captured.texts()[0]) == 1 << 22
-    thread.join()
 
 
 @given(st.binary(max_size=100))

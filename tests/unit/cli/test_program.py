@@ -153,13 +153,6 @@ def test_a_command_finds_its_task_among_those_that_are_loaded_for_it(names: tupl
     assert {name for name in found.task_names if "." not in name} == set(names)
 
 
-def test_help_of_build_names_the_issues_options(ortrim: Run) -> None:
-    """The main task's command line is part of what users rely on."""
-    printed = ortrim("--help", "build").out
-    for option in ("spec", "target", "executor", "profile", "jobs", "output", "plan-only", "json"):
-        assert f"--{option}" in printed
-
-
 @pytest.mark.parametrize("words", [("--", "-rf.onnx"), ("--json", "--", "-rf.onnx"), ("./-rf.onnx",)])
 def test_files_whose_names_begin_with_a_dash_are_read(ortrim: Run, words: tuple[str, ...]) -> None:
     """What stands behind `--` is no option."""

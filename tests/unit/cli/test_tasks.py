@@ -214,18 +214,6 @@ def test_a_bad_buildspec_ends_with_its_code_and_no_output(ortrim: Run, task: str
     assert [path.name for path in Path().iterdir()] == ["bad.toml"]
 
 
-@pytest.mark.parametrize("task", ["build", "plan", "convert", "reduce", "verify", "report"])
-def test_a_failure_is_one_json_document(ortrim: Run, task: str) -> None:
-    Path("bad.toml").write_text('colour = "red"\nsize = 1\n[[models]]\nname = "x"\npath = "absent.onnx"\n')
-    ended = ortrim(task, "--spec", "bad.toml", "--json")
-    assert ended.code == 10
-    errors = ended.document()["errors"]
-    assert {"unknown-key"} <= {error["code"] for error in errors}
-    assert len(errors) >= 2
-    assert all(error["exit_code"] == 10 for error in errors)
-    assert ended.err.count("error: ") == len(errors)
-
-
 @pytest.mark.parametrize(
     ("raised", "ending"),
     [

@@ -113,6 +113,8 @@ def test_serial_numbers_are_kept_as_they_are() -> None:
         ("linux-arm64", "host", "wrong-device", "qemu-user"),
         ("linux-x64", "qemu-user", "wrong-device", "host"),
         ("linux-x64", "qemu-system", "wrong-device", "host"),
+        ("linux-x64", "macho", "wrong-device", "host"),
+        ("macos-arm64", "macho:max", "unknown-device", "macho"),
         ("android-arm64-v8a", "host", "wrong-device", "adb, or a device farm's: firebase:"),
         ("linux-arm64", "ssh", "bad-destination", "user@host"),
         ("linux-arm64", "ssh:-oProxyCommand=x", "bad-destination", "user@host"),

@@ -174,25 +174,6 @@ def test_named_devices_take_the_place_of_defaults() -> None:
     assert list(map(str, devices_of(ARM64, asked))) == ["adb", "qemu-system:cortex-a76"]
 
 
-@pytest.mark.parametrize(
-    ("devices", "targets", "reference"),
-    [
-        (("phone",), ("linux-x64",), "unknown-device"),
-        (("qemu-user",), ("linux-x64",), "wrong-device"),
-        (("macho",), ("linux-x64",), "wrong-device"),
-        (("macho:max",), ("macos-arm64",), "unknown-device"),
-        (("host",), ("linux-x64", "linux-arm64"), "wrong-device"),
-        (("adb", "adb:"), ("linux-x64",), "device-twice"),
-        (("ssh",), ("linux-x64",), "bad-destination"),
-    ],
-)
-def test_names_are_checked_before_anything_is_compiled(
-    devices: tuple[str, ...], targets: tuple[str, ...], reference: str
-) -> None:
-    error = refused(request(*devices), *targets)
-    assert (error.code, error.exit_code) == (reference, ExitCode.USAGE)
-
-
 def test_a_named_device_needs_no_emulator(monkeypatch: pytest.MonkeyPatch) -> None:
     """A phone or a board is enough; whether it is there is found out when it is opened."""
     monkeypatch.setattr(shutil, "which", lambda _: None)
@@ -201,15 +182,6 @@ def test_a_named_device_needs_no_emulator(monkeypatch: pytest.MonkeyPatch) -> No
         require(request(), "linux-arm64")
     assert (caught.value.code, caught.value.exit_code) == ("no-device", ExitCode.VERIFY)
     assert "--device adb" in caught.value.hint
-
-
-def test_a_target_with_no_default_says_to_name_a_device(monkeypatch: pytest.MonkeyPatch) -> None:
-    """On an ARM machine nothing runs x86-64."""
-    monkeypatch.setattr(platform, "machine", lambda: "aarch64")
-    with pytest.raises(VerifyError) as caught:
-        require_devices([TargetSpec(id="linux-x64")], request(), ARM64)
-    assert caught.value.code == "no-device"
-    assert caught.value.hint.startswith("name a device that runs it: --device adb, or --device ssh:USER@HOST")
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,6 @@ from ortrim.planning.devices import devices_of
 from ortrim.planning.planned import looked_at, plan_for, planned_for, read_plan
 from ortrim.planning.request import Request
 from ortrim.report.write import JSON_NAME, read_report, write_reports
-from ortrim.verify.judge import failed_device
 from pipeline_stages import Stages, leave_report
 from refusing import refused
 
@@ -242,13 +241,6 @@ def test_a_build_that_is_verified_in_full_is_not_found_quickly(
     """`--verify-cache` has the cache read, and CI does."""
     finish(stages.request())
     monkeypatch.setattr(finished, "is_verifying", lambda: True)
-    assert finished_reports(stages.request(), stages.console) is None
-
-
-def test_a_device_that_failed_keeps_a_build_unfinished(stages: Stages, finish: Finish) -> None:
-    folder = finish(stages.request())
-    failed = failed_device("host", "none", VerifyError("runner-timeout", "the runner did not end"))
-    write_reports(replace(read_report(folder / JSON_NAME), devices=(failed,)), folder)
     assert finished_reports(stages.request(), stages.console) is None
 
 

@@ -2,7 +2,6 @@
 
 import platform
 import re
-import threading
 from collections.abc import Iterator
 from contextlib import closing
 from functools import partial
@@ -19,7 +18,7 @@ from ortrim.buildspec.buildspec import AndroidSpec
 from ortrim.buildspec.targets import TARGETS
 from ortrim.compiling.plan import BuildJob
 from ortrim.devices import adb
-from ortrim.devices.adb import AdbTransport, adb_devices, choose, open_adb
+from ortrim.devices.adb import AdbTransport, open_adb
 from ortrim.devices.host import Host
 from ortrim.devices.kinds import DeviceName
 from ortrim.devices.remote import CooledDevice
@@ -213,19 +212,6 @@ def test_a_phone_takes_what_it_runs(
     assert left_behind(phone) == ""
 
 
-@pytest.mark.parametrize("script", ["exec sleep 611", "sleep 612", "trap '' TERM INT HUP; while :; do sleep 613; done"])
-def test_a_hanging_runner_is_killed(
-    phone: AdbMachine, tmp_path: Path, script: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The time limit ends a runner on the device itself, and what it started."""
-    monkeypatch.setattr("ortrim.devices.remote.SLACK_SECONDS", 1.0)
-    with closing(opened(phone)) as device:
-        assert run_refused(device, script_request(tmp_path, script, timeout_seconds=1)).code == "runner-timeout"
-    phone.wait_until_gone("sleep 61")
-    phone.wait_until_gone("runner")
-    assert left_behind(phone) == ""
-
-
 def test_a_device_that_does_not_keep_time(phone: AdbMachine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Should the device not end the runner, this side does, and what the runner started."""
     monkeypatch.setattr("ortrim.devices.remote.SLACK_SECONDS", 1.0)
@@ -279,35 +265,6 @@ def test_a_folder_from_which_nothing_runs(phone: AdbMachine, tmp_path: Path) -> 
     assert error.code == "runner-not-startable"
     assert "noexec" in error.hint
     assert left_behind(phone) == ""
-
-
-def test_a_device_that_vanishes_half_way(plain: AdbMachine, tmp_path: Path) -> None:
-    """A cut cable is a lost device, not an end of the runner; the device's own limit ends what still runs there."""
-    request = script_request(tmp_path, "exec sleep 615", timeout_seconds=5)
-    device = opened(plain)
-
-    def cut() -> None:
-        until(lambda: bool(plain.processes("sleep 615")), "the runner did not start")
-        plain.kill_daemon()
-
-    thread = threading.Thread(target=cut)
-    thread.start()
-    with closing(device):
-        error = run_refused(device, request)
-    thread.join()
-    assert (error.code, error.where) == ("device-lost", f"adb:{plain.serials[0]}")
-    plain.wait_until_gone("sleep 615")
-    with pytest.raises(VerifyError) as caught:
-        choose(adb_devices(plain.client), plain.serials[0])
-    assert caught.value.code == "device-offline"
-
-
-def test_a_device_that_vanishes_before_a_push(plain: AdbMachine, tmp_path: Path) -> None:
-    """A device that is gone when the next run begins is lost too."""
-    device = opened(plain)
-    plain.kill_daemon()
-    with closing(device):
-        assert run_refused(device, script_request(tmp_path, "exit 0")).code == "device-lost"
 
 
 def test_side_by_side(plain: AdbMachine, tmp_path: Path) -> None:

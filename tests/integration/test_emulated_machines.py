@@ -84,39 +84,9 @@ def test_programs_run_on_every_machine(
 
 
 @pytest.mark.parametrize("kind", ["qemu-user", "qemu-system"])
-@pytest.mark.parametrize(
-    ("behaviour", "reference"),
-    [
-        ("crash", "runner-crashed"),
-        ("abort", "runner-crashed"),
-        ("illegal", "illegal-instruction"),
-        ("refuse", "model-refused"),
-        ("quit 42", "runner-failed"),
-        ("quit 0", "runner-garbage"),
-    ],
-)
-def test_libraries_that_fail(request_for: Request, temporary: Path, kind: str, behaviour: str, reference: str) -> None:
-    assert refused(VerifyError, device_called(f"{kind}:cortex-a53").run, request_for(behaviour)).code == reference
-    assert (list(temporary.iterdir()), processes_in(temporary)) == ([], [])
-
-
-@pytest.mark.parametrize("kind", ["qemu-user", "qemu-system"])
 def test_an_instruction_that_one_processor_has(request_for: Request, kind: str) -> None:
     """What a Cortex-A53 refuses, a Cortex-A76 runs."""
     device_called(f"{kind}:cortex-a76").run(request_for("illegal"))
-
-
-def test_words_of_a_library_change_nothing(request_for: Request) -> None:
-    """A library that prints what looks like an answer of the machine's is not taken for one."""
-    output = device_called("qemu-system").run(request_for("print"))
-    assert output.status == "ok"
-
-
-def test_a_library_that_hangs(request_for: Request, temporary: Path) -> None:
-    """The machine itself ends the runner at the time limit."""
-    error = refused(VerifyError, device_called("qemu-system").run, request_for("hang", seconds=1))
-    assert error.code == "runner-timeout"
-    assert (list(temporary.iterdir()), processes_in(temporary)) == ([], [])
 
 
 def test_a_machine_without_enough_memory(request_for: Request) -> None:

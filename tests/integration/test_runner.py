@@ -24,7 +24,7 @@ from ortrim.errors import Diagnostic, VerifyError
 from ortrim.models.convert import Conversion, convert
 from ortrim.models.full_runtime import FullRuntime, full_runtime
 from ortrim.models.models import PreparedModel
-from ortrim.models.onnx_files import facts_of, read_onnx
+from ortrim.models.onnx_files import facts_of
 from ortrim.parity.compare import GIVEN, compare
 from ortrim.parity.inputs import Case, load_array, make_cases
 from ortrim.parity.measurements import OutputParity, Verdict
@@ -626,41 +626,6 @@ def _placed(word: str, places: dict[str, Path]) -> str:
     return f"{head}={places.get(tail, tail)}" if head else str(places.get(word, word))
 
 
-def test_a_refused_model_leaves_the_others_their_verdicts(
-    build: Build, runner: Path, runtime: FullRuntime, tmp_path: Path
-) -> None:
-    tensors = [value("x", "float32", (2,))], [value("y", "float32", (2,))]
-    model = build([helper.make_node("Relu", ["x"], ["y"])], *tensors)
-    spec = ModelSpec(name="model", path=model.path, cases=(CaseSpec(name="only"),))
-    cases = make_cases(model, spec, tmp_path, tmp_path / "cases")
-    reference = reference_outputs(model, cases, runtime, tmp_path / "reference")
-    foreign = onnx.load(model.path)
-    foreign.graph.node[0].op_type = "Absent"
-    foreign.graph.node[0].domain = "org.example"
-    foreign.opset_import.add(domain="org.example", version=1)
-    (tmp_path / "model.ort").write_bytes(foreign.SerializeToString())
-    task = sample_task(model, tmp_path, runner=runner, baseline=Baseline(library=None, name="none"))
-    task = dataclasses.replace(task, delivery=dataclasses.replace(task.delivery, library=runtime.library))
-    subject = dataclasses.replace(task.subjects[0], cases=cases, reference=reference, same_graph=reference)
-    subjects = [
-        dataclasses.replace(
-            subject,
-            prepared=dataclasses.replace(model, name=name),
-            converted=dataclasses.replace(subject.converted, path=path),
-        )
-        for name, path in {"first": tmp_path / "model.ort", "second": model.path}.items()
-    ]
-    once = Repetition(runs=1, warmup=0)
-    report = verify_on(Host(), dataclasses.replace(task, subjects=tuple(subjects), repetition=once))
-    (failure,) = report.failed_models
-    assert (failure.model, failure.code, report.exit_code) == ("first", "model-refused", 4)
-    assert failure.where == f"{runtime.library.name} with first"
-    assert "org.example" in failure.why
-    assert {(output.model, output.verdict) for output in report.parity} == {("second", Verdict.PASS)}
-    assert {run.model for run in report.runs} == {"second"}
-    assert report.verdict is Verdict.FAIL
-
-
 def test_what_follows_random_numbers_is_compared_by_the_runner(
     build: Build, runner: Path, runtime: FullRuntime, tmp_path: Path
 ) -> None:
@@ -711,58 +676,6 @@ def test_the_report_can_go_to_a_file(runner: Path, runtime: FullRuntime, float_m
     assert call(runner, runtime, float_model, "--json", "/proc/absent").returncode == 7
 
 
-FAKE_LIBRARY = """
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <unistd.h>
-#include "onnxruntime_c_api.h"
-static const OrtApi *get_api(uint32_t version) {{ (void)version; {body}; return NULL; }}
-static const char *get_version(void) {{ return "0.0.0\\t\\"odd\\""; }}
-static const OrtApiBase base = {{get_api, get_version}};
-const OrtApiBase *OrtGetApiBase(void);
-const OrtApiBase *OrtGetApiBase(void) {{ return &base; }}
-"""
-
-
-@pytest.fixture
-def fake_library(headers: Path, tmp_path: Path) -> Callable[[str], Path]:
-    """Compile a library that does something bad when it is asked for its functions."""
-
-    def make(body: str) -> Path:
-        (tmp_path / "fake.c").write_text(FAKE_LIBRARY.format(body=body))
-        compile_c(tmp_path / "fake.so", "-shared", "-fPIC", f"-I{headers}", tmp_path / "fake.c")
-        return tmp_path / "fake.so"
-
-    return make
-
-
-@pytest.mark.parametrize(
-    ("body", "reference", "words"),
-    [
-        ("abort()", "runner-crashed", "SIGABRT"),
-        ("raise(SIGSEGV)", "runner-crashed", "SIGSEGV"),
-        ("for (;;) pause()", "runner-timeout", "did not end"),
-        ('puts("noise"); fflush(stdout); _exit(0)', "runner-garbage", "printed no report"),
-        ("_exit(42)", "runner-failed", "42"),
-        ('puts("noise on standard output")', "library-refused", "cannot be loaded"),
-    ],
-)
-def test_bad_libraries_are_survived(  # noqa: PLR0917 - fixtures
-    request_for: Request,
-    fake_library: Callable[[str], Path],
-    build: Build,
-    body: str,
-    reference: str,
-    words: str,
-) -> None:
-    """A library that aborts, crashes, hangs, ends the process or prints is a diagnostic of its own kind."""
-    request = request_for(identity_model(build, "float32"), (), library=fake_library(body))
-    error = refused(VerifyError, Host().run, dataclasses.replace(request, repetition=Repetition(timeout_seconds=2)))
-    assert error.code == reference
-    assert words in error.what
-
-
 def test_a_model_that_the_full_runtime_refuses(build: Build, runtime: FullRuntime, tmp_path: Path) -> None:
     model = identity_model(build, "float32")
     known = model.path.read_bytes()
@@ -775,25 +688,6 @@ def test_a_model_that_the_full_runtime_refuses(build: Build, runtime: FullRuntim
         error = refused(Diagnostic, reference_outputs, model, (), runtime, tmp_path / "reference")
         assert error.code == code
         assert words in error.why
-
-
-def test_inputs_by_value_reach_the_model(build: Build, parity_of: Parity, tmp_path: Path) -> None:
-    model = build(
-        [helper.make_node("Add", ["a", "b"], ["sum"])],
-        [value("a", "int64", ("n",)), value("b", "int64", ())],
-        [value("sum", "int64", ("n",))],
-    )
-    inputs = {"a": InputSpec(value=40), "b": InputSpec(value=2)}
-    other = CaseSpec(name="other", dimensions={"n": 2}, inputs=inputs | {"b": InputSpec(value=3)})
-    found = parity_of(model, CaseSpec(name="c", dimensions={"n": 3}, inputs=inputs), other)
-    assert found["c/sum"].verdict is Verdict.PASS
-    assert load_array(tmp_path / "ours" / "c" / "output_000.npy").tolist() == [42, 42, 42]
-
-
-def test_models_are_read_as_the_pipeline_reads_them(build: Build) -> None:
-    model = identity_model(build, "float32")
-    found = facts_of(read_onnx(model.path, "m"), model.facts.sha256, 1, "m")
-    assert found == model.facts
 
 
 def test_python_is_the_one_with_the_wheel(runtime: FullRuntime) -> None:

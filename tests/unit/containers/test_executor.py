@@ -215,22 +215,10 @@ def test_this_machines_compiler_is_not_in_the_image(workshop: Workshop, docker: 
     assert docker.calls() == []
 
 
-def test_without_the_ndks_pin_nothing_is_built_for_android(workshop: Workshop, docker: FakeEngine) -> None:
-    toolchain = ndk_toolchain(TARGETS["android-arm64-v8a"], 24, "27.2.12479018")
-    error = refused(SourcesError, executor(workshop, ANDROID).run, replace(workshop.job, toolchain=toolchain))
-    assert error.code == "image-not-pinned"
-    assert "27.2.12479018" in error.where
-    assert docker.calls() == []
-
-
 def test_a_job_for_android_finds_the_ndk_in_the_image(workshop: Workshop, docker: FakeEngine) -> None:
-    downloads = cache_folder("downloads")
-    write_ndk(downloads / "ndk.zip")
-    write_command_line_tools(downloads / "tools.zip")
-    entries = ((f"ndk;{VERSION}", "ndk.zip"), ("cmdline-tools;19.0", "tools.zip"))
-    pins = [f'[archives."{name}"]\nfile = "{file}"\nsha256 = "{sha256_of(downloads / file)}"' for name, file in entries]
-    jdk = f'[bases.jdk]\nreference = "jdk:17"\ndigest = "sha256:{"b" * 64}"'
-    Path(os.environ["ORTRIM_PINS"], IMAGES_FILE).write_text("\n".join((PINS, jdk, *pins)))
+    pins = Path(os.environ["ORTRIM_PINS"], IMAGES_FILE)
+    pins.write_text(f"{PINS}[bases.jdk]\n{JDK}")
+    pin_sdk(pins)
     toolchain = ndk_toolchain(TARGETS["android-arm64-v8a"], 24, VERSION)
     arguments = (*workshop.job.arguments, "--android_ndk_path", "${ndk}")
     workshop.write("sys.exit(1)")
@@ -436,12 +424,6 @@ def test_an_image_that_somebody_removed_is_built_again(docker_container_images: 
     assert len(docker_container_images.calls("build")) == 2
 
 
-def test_an_image_that_cannot_be_built_leaves_nothing(docker_container_images: FakeEngine) -> None:
-    docker_container_images.answer("docker build", 1, "failed\n")
-    refused(ToolError, containers.ready_image, probe(DOCKER), image_recipe(ZIG, silent), silent)
-    assert not [path for path in cache_folder("images").iterdir() if path.is_dir()]
-
-
 def test_the_context_can_be_read_by_an_engine_of_another_user(docker_container_images: FakeEngine) -> None:
     program = docker_container_images.home / "bin" / "docker"
     check = "assert os.stat(words[-1]).st_mode & 0o005 == 0o005"
@@ -459,14 +441,6 @@ def image(tmp_path: Path) -> tuple[Path, str]:
     context.mkdir()
     (context / "Dockerfile").write_text(f"FROM scratch\n{containers.image_label(TAG)}\n")
     return (context, TAG)
-
-
-def test_an_image_is_there_once_it_was_built(docker: FakeEngine, image: tuple[Path, str], tmp_path: Path) -> None:
-    usable, lines = probe(DOCKER), list[str]()
-    assert not containers.image_exists(usable, TAG)
-    containers.build_image(usable, *image, tmp_path, lines.append)
-    assert containers.image_exists(usable, TAG)
-    assert lines == ["Step 1/1 : FROM scratch"]
 
 
 def test_a_failed_build_is_reported_and_shows_no_password(

@@ -353,17 +353,3 @@ def test_any_output_has_a_diagnostic(printed: str) -> None:
     error = gcloud_error(printed, WHERE)
     assert error.code
     assert len(error.why.split("\n")) <= 4
-
-
-@pytest.mark.parametrize(
-    ("command", "name", "reference"),
-    [
-        ("ls", "no-account", "farm-credentials"),
-        ("ls", "api-disabled", "farm-project"),
-        ("ls", "settings-forbidden", "farm-project"),
-        ("cp", "upload-forbidden", "farm-project"),
-    ],
-)
-def test_commands_that_fail(job: FarmJob, command: str, name: str, reference: str) -> None:
-    """Each with what gcloud says."""
-    assert refused(fake(files=FILES, answers={command: lambda: recorded(name)}), job).code == reference

@@ -10,24 +10,20 @@ from typing import Final
 import pytest
 
 from aar_samples import ABIS, aar_inputs
-from android_samples import BINDING, RUNTIME, SAMPLES, link_samples, sample
+from android_samples import RUNTIME, SAMPLES, link_samples, sample
 from android_tools import aapt2, framework, proguard
 from official_aar import official_aar
 from ortrim.base.command import run
 from ortrim.base.console import Console
 from ortrim.base.scripts import packages_folder
-from ortrim.buildspec.buildspec import RuntimeSpec
 from ortrim.cli.options import request_from
-from ortrim.errors import DiagnosticGroup
-from ortrim.models.full_runtime import foreign_library
 from ortrim.package.aar_contents import read_aar
 from ortrim.parity.measurements import Verdict
-from ortrim.pins.shipped import converter_requirements, tool_requirements
+from ortrim.pins.shipped import tool_requirements
 from ortrim.planning.planned import planned_for
 from ortrim.platforms.android.aar import FOLDERS, AarInputs, AndroidPackage, classes_jar, make_android_package
-from ortrim.platforms.android.gates import check_aar, own_promise, require_sound_aar
+from ortrim.platforms.android.gates import check_aar, own_promise
 from ortrim.platforms.android.jni import JAVA, find_jdk
-from refusing import refused
 
 pytestmark = [pytest.mark.network]
 
@@ -128,22 +124,6 @@ def test_the_rules_keep_every_class_from_being_shrunk_away(package: AndroidPacka
         everything = {each for each in jar.namelist() if each.endswith(".class")}
     assert classes["proguard.txt"] == everything
     assert len(classes["other.txt"]) < len(everything) / 2
-
-
-def test_a_library_for_linux_is_refused(tmp_path: Path) -> None:
-    """The official one for ARM64 with glibc, in an AAR that is otherwise good."""
-    version = RuntimeSpec().version
-    library = foreign_library(version, converter_requirements(version), "arm64")
-    assert library is not None
-    with zipfile.ZipFile(tmp_path / "a.aar", "w") as archive:
-        archive.writestr("AndroidManifest.xml", "<manifest/>")
-        archive.write(library, f"jni/arm64-v8a/{RUNTIME}")
-        archive.writestr(f"jni/arm64-v8a/{BINDING}", sample(f"arm64-v8a-{BINDING}"))
-    aar = read_aar(tmp_path / "a.aar")
-    caught = refused(DiagnosticGroup, require_sound_aar, aar, own_promise(aar))
-    (error,) = (each for each in caught.diagnostics if each.code == "not-for-android")
-    assert "it needs libdl.so.2, librt.so.1, libpthread.so.0" in error.why
-    assert "linux-<architecture> package does not run on Android" in error.hint
 
 
 @pytest.mark.needs("javac")

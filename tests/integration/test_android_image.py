@@ -104,25 +104,21 @@ def test_the_image_has_the_ndk_where_jobs_look_for_it(pinned: UsableEngine) -> N
 
 
 @pytest.mark.parametrize(
-    "without",
+    "changes",
     [
-        "build/cmake/android.toolchain.cmake",
-        "meta/platforms.json",
-        f"{PREBUILT}/bin/llvm-objcopy",
-        f"{PREBUILT}/bin/clang++",
-        f"{PREBUILT}/sysroot/usr/lib/i686-linux-android/libc++_shared.so",
+        {"without": "build/cmake/android.toolchain.cmake"},
+        {"without": "meta/platforms.json"},
+        {"without": f"{PREBUILT}/bin/llvm-objcopy"},
+        {"without": f"{PREBUILT}/bin/clang++"},
+        {"without": f"{PREBUILT}/sysroot/usr/lib/i686-linux-android/libc++_shared.so"},
+        {"version": "26.0.1"},
     ],
 )
-def test_an_ndk_of_another_layout_is_refused_when_the_image_is_built(usable: UsableEngine, without: str) -> None:
-    """Not when the first job fails in it; nothing of the image is kept."""
-    pin(without=without)
+def test_another_ndk_is_refused_when_the_image_is_built(usable: UsableEngine, changes: dict[str, str]) -> None:
+    """Of another layout or version, and not when the first job fails in it; nothing of the image is kept."""
+    pin(**changes)
     assert refused(Diagnostic, ready_image, usable, recipe(), lambda _: None).code == "image-step-failed"
     assert containers("buildah") == []
-
-
-def test_an_ndk_of_another_version_is_refused_when_the_image_is_built(usable: UsableEngine) -> None:
-    pin(version="26.0.1")
-    assert refused(Diagnostic, ready_image, usable, recipe(), lambda _: None).code == "image-step-failed"
 
 
 def test_what_is_not_pinned_is_not_fetched(

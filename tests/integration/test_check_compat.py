@@ -72,20 +72,6 @@ def check(tmp_path: Path) -> Callable[..., ModelAnswer]:
 Check = Callable[..., ModelAnswer]
 
 
-def test_a_lower_level_that_fits_is_found_by_trying(check: Check) -> None:
-    """Extended optimization makes one operator of two that are there, which is not."""
-    found = check(fused())
-    assert [each.operator.name for each in found.operators if each.missing] == ["FusedGemm"]
-    assert found.remedies == tuple(f"convert it with style 'fixed', level '{level}'" for level in ("basic", "disable"))
-
-
-def test_another_opset_that_fits_is_found_by_trying(check: Check) -> None:
-    """The nearest one; the operator is there, in a newer version."""
-    found = check(one("Relu", [FLOAT], opset=13))
-    assert [(each.missing, each.detail) for each in found.operators] == [("opset", "opset 13, there for 14")]
-    assert found.remedies == ("export it with opset 14 of ai.onnx",)
-
-
 def test_nothing_is_promised_that_does_not_fit(check: Check) -> None:
     """A type is missing whatever the opset and the level."""
     found = check(one("Relu", [DOUBLE]))
@@ -111,12 +97,6 @@ def test_a_newer_ir_version_is_no_obstacle(check: Check) -> None:
     model = one("Relu", [FLOAT])
     model.ir_version = 11
     assert check(model).fits
-
-
-def test_an_opset_that_is_too_new_is_converted_to_an_older_one(check: Check) -> None:
-    found = check(one("Flatten", [FLOAT], opset=23), "ai.onnx;21;Flatten\nai.onnx;13;Flatten\n")
-    assert "opset 23" in found.obstacles[0]
-    assert found.remedies == ("export it with opset 22 of ai.onnx",)
 
 
 def test_an_operator_of_a_custom_library_is_named(check: Check) -> None:

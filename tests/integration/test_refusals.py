@@ -186,6 +186,7 @@ def test_an_unknown_refusal_is_the_same(runtime: FullRuntime, tmp_path: Path) ->
     for name, each in met.items():
         assert each is not None, name
         assert (each.code, each.hint, each.exit_code) == ("does-not-load", LOAD_HINT, ExitCode.MODEL), name
+        assert "axis" in each.why, name
     assert list(linted(path)[0]) == ["does-not-load"]
     assert BY_CODE["does-not-load"].fix == LOAD_HINT
 

@@ -4,7 +4,7 @@ import os
 import shutil
 import time
 from collections.abc import Callable
-from contextlib import ExitStack, suppress
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -196,20 +196,6 @@ def test_jobs_that_compile_otherwise_have_trees_of_their_own(changes: dict[str, 
 )
 def test_what_the_objects_are_made_from_is_part_of_the_tree(other: BuildJob) -> None:
     assert tree_of(other) != tree_of(JOB)
-
-
-def test_a_tree_in_use_is_waited_for() -> None:
-    said = []
-    with ExitStack() as other:
-        held = other.enter_context(workspace.build_tree(JOB, lambda: pytest.fail("waited")))
-
-        def on_wait() -> None:
-            said.append("waits")
-            other.close()
-
-        with workspace.build_tree(JOB, on_wait) as tree:
-            assert tree.path == held.path
-    assert said == ["waits"]
 
 
 def test_a_file_in_the_way_of_a_tree_is_a_diagnostic() -> None:

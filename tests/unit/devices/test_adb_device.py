@@ -53,18 +53,15 @@ def test_without_adb(program: Path) -> None:
     assert error.hint.endswith("dnf install android-tools")
 
 
-def test_an_old_adb(program: Path) -> None:
-    """An adb of another protocol than all of today's is refused."""
-    program.write_text("#!/bin/sh\necho 'Android Debug Bridge version 1.0.39'\n")
+@pytest.mark.parametrize(
+    ("script", "code"),
+    [("echo 'Android Debug Bridge version 1.0.39'", "tool-too-old"), ("exit 1", "tool-broken")],
+)
+def test_an_adb_that_will_not_do(program: Path, script: str, code: str) -> None:
+    """It is of another protocol than all of today's, or names no version."""
+    program.write_text(f"#!/bin/sh\n{script}\n")
     program.chmod(0o755)
-    assert refused().code == "tool-too-old"
-
-
-def test_a_broken_adb(program: Path) -> None:
-    """A program that names no version is not taken for adb."""
-    program.write_text("#!/bin/sh\nexit 1\n")
-    program.chmod(0o755)
-    assert refused().code == "tool-broken"
+    assert refused().code == code
 
 
 def test_a_server_that_does_not_start(program: Path) -> None:

@@ -71,15 +71,10 @@ def test_a_cool_phone_runs_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_phone_that_cools_down(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is said which device, how warm, and for how long at most, so that nobody takes it for a hang."""
     phone = Phone(monkeypatch, HOT, WARM, COOL)
     phone.device.run(REQUEST)
     assert (phone.naps, phone.runs, phone.device.time_meaningful) == ([30, 30], 1, True)
-
-
-def test_waiting_is_said_aloud(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Which device, how warm, and for how long at most, so that nobody takes it for a hang."""
-    phone = Phone(monkeypatch, HOT, WARM, COOL)
-    phone.device.run(REQUEST)
     assert phone.told == [
         "adb:x cools down, 180 seconds at most: the device throttles (thermal status 2, moderate)",
         "adb:x cools down, 150 seconds at most: the battery has 38.0 °C, more than 35",

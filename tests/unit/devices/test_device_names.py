@@ -80,12 +80,6 @@ def test_names_are_completed(target: str, asked: str, name: str) -> None:
     assert read_name(TARGETS[target], name) == found
 
 
-def test_serial_numbers_are_kept_as_they_are() -> None:
-    """Whatever follows the first colon is the serial number; without one it is the only device there."""
-    assert read_name(X64, "adb:127.0.0.1:5555") == DeviceName(kind="adb", detail="127.0.0.1:5555")
-    assert read_name(X64, "adb") == DeviceName(kind="adb")
-
-
 @pytest.mark.parametrize(
     ("target", "name", "reference", "hint"),
     [

@@ -259,11 +259,21 @@ def test_finished_package_is_kept_and_a_changed_one_replaced(inputs: PackageInpu
 
 
 @pytest.mark.parametrize(
-    "lost", ["libonnxruntime.so", "model.ort", "headers/onnxruntime_c_api.h", "texts/LICENSE", "texts/COPYING.eigen"]
+    "lost",
+    [
+        "libonnxruntime.so",
+        "libonnxruntime.a",
+        "model.ort",
+        "headers/onnxruntime_c_api.h",
+        "texts/LICENSE",
+        "texts/COPYING.eigen",
+    ],
 )
 def test_missing_input_is_named_and_nothing_is_written(inputs: PackageInputs, tmp_path: Path, lost: str) -> None:
-    (inputs.result.folder / lost).unlink()
-    caught = refused(PackageError, make_package, inputs, tmp_path / "out")
+    archive = inputs.result.folder / lost if lost.endswith(".a") else None
+    (inputs.result.folder / lost).unlink(missing_ok=lost.endswith(".a"))
+    given = replace(inputs, result=replace(inputs.result, archive=archive))
+    caught = refused(PackageError, make_package, given, tmp_path / "out")
     assert caught.code == "package-input-missing"
     assert caught.where.endswith(lost)
     assert not (tmp_path / "out").exists()
@@ -384,14 +394,6 @@ def test_a_shared_library_asks_for_nothing(tmp_path: Path) -> None:
     folder = make_package(make_inputs(tmp_path / "built"), tmp_path / "out").folder / "lib"
     assert "Libs: -L${libdir} -lonnxruntime\n" in (folder / "pkgconfig/libonnxruntime.pc").read_text()
     assert "INTERFACE_LINK_LIBRARIES" not in (folder / "cmake/onnxruntime/onnxruntimeConfig.cmake").read_text()
-
-
-def test_an_archive_that_is_gone_is_named(inputs_static_package: PackageInputs, tmp_path: Path) -> None:
-    assert inputs_static_package.result.archive is not None
-    inputs_static_package.result.archive.unlink()
-    caught = refused(PackageError, make_package, inputs_static_package, tmp_path / "out")
-    assert caught.code == "package-input-missing"
-    assert not (tmp_path / "out").exists()
 
 
 def files(folder: Path) -> list[PackagedFile]:
@@ -531,17 +533,6 @@ def references(folder: Path) -> list[str]:
     return [diagnostic.code for diagnostic in caught.diagnostics]
 
 
-def test_intact_folder_passes(folder: Path) -> None:
-    check_sums(folder)
-
-
-def test_all_differences_are_reported_at_once(folder: Path) -> None:
-    (folder / "LICENSE").write_text("GPL\n")
-    (folder / "lib" / "a.so.1").unlink()
-    (folder / "lib" / "b.so").write_bytes(b"")
-    assert sorted(references(folder)) == ["digest-mismatch", "file-missing", "unlisted-file"]
-
-
 def test_digests_stand_below_each_other(folder: Path) -> None:
     (folder / "LICENSE").write_text("GPL\n")
     caught = refused(DiagnosticGroup, check_sums, folder)
@@ -557,51 +548,6 @@ def test_link_that_leaves_the_package_does_not_count(folder: Path, tmp_path_fact
     (folder / "LICENSE").unlink()
     (folder / "LICENSE").symlink_to(outside)
     assert "file-missing" in references(folder)
-
-
-def test_missing_or_binary_sums_are_reported(folder: Path) -> None:
-    (folder / "SHA256SUMS").write_bytes(b"\xff\xfe\x00")
-    for reference in ("checksums-damaged", "checksums-missing"):
-        caught = refused(PackageError, check_sums, folder)
-        assert caught.code == reference
-        (folder / "SHA256SUMS").unlink(missing_ok=True)
-
-
-@pytest.mark.parametrize(
-    "line",
-    [
-        "",
-        "abc  LICENSE",
-        f"{'a' * 64} LICENSE",
-        f"{'a' * 64}  ../etc/passwd",
-        f"{'a' * 64}  /etc/passwd",
-        f"{'A' * 64}  x",
-    ],
-)
-def test_damaged_sums_are_reported_by_line(folder: Path, line: str) -> None:
-    (folder / "SHA256SUMS").write_text(line + "\n")
-    caught = refused(PackageError, check_sums, folder)
-    assert caught.code == "checksums-damaged"
-    assert "line 1" in caught.why
-
-
-def test_empty_sums_are_damaged(folder: Path) -> None:
-    (folder / "SHA256SUMS").write_text("")
-    caught = refused(PackageError, check_sums, folder)
-    assert caught.code == "checksums-damaged"
-
-
-def test_listing_a_file_twice_is_damage(folder: Path) -> None:
-    sums = folder / "SHA256SUMS"
-    sums.write_text(sums.read_text() + sums.read_text())
-    caught = refused(PackageError, check_sums, folder)
-    assert caught.code == "checksums-damaged"
-
-
-@pytest.mark.parametrize("path", ["", ".", "..", "a/../b", "/a", "a//b", "./a", "a/", "a\nb", "a/./b", "a:b"])
-def test_paths_that_are_not_plain_are_refused(path: str) -> None:
-    caught = refused(PackageError, check_paths, [path])
-    assert caught.code == "bad-package-path"
 
 
 def test_path_given_twice_is_refused() -> None:

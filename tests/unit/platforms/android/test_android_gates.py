@@ -127,6 +127,7 @@ def test_a_library_for_linux_is_refused_as_such(tmp_path: Path) -> None:
     assert "it needs libm.so.6, libc.so.6" in found["not-for-android"].detail
     caught = refused(DiagnosticGroup, require_sound_aar, aar, PROMISE)
     assert "the library was built for Linux, not for Android" in str(caught)
+    assert "linux-<architecture> package does not run on Android" in str(caught)
 
 
 def test_an_abi_without_the_library_is_missed(tmp_path: Path) -> None:

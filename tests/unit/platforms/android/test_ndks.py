@@ -205,14 +205,3 @@ def test_a_runtime_whose_ndk_nobody_looked_up_asks_for_one(stages: Stages, versi
     assert isinstance(error, PlanError)
     assert (error.code, error.exit_code, error.where) == ("no-ndk-version", ExitCode.PLAN, "android-arm64-v8a")
     assert "android.ndk" in error.hint
-
-
-def test_xnnpack_without_its_sources_is_refused_in_the_plan(stages: Stages) -> None:
-    """The sources are known when they have been looked up."""
-    with pytest.raises(PlanError) as caught:
-        plan(
-            stages,
-            'style = "runtime"\n[[targets]]\nid = "android-x86_64"\nproviders = ["xnnpack"]\n',
-            target="android-x86_64",
-        )
-    assert caught.value.code == "provider-sources-missing"

@@ -1,4 +1,4 @@
-"""Convolutions of few positions, and of windows that lie in place: our own kernels against float64."""
+"""Convolutions of few positions, of windows that lie in place, and of one filter a channel: kernels against float64."""
 
 from pathlib import Path
 from typing import Final
@@ -10,6 +10,7 @@ from ortrim.base.command import run
 from ortrim.base.files import shipped_folder
 from ortrim.base.scripts import packages_folder
 from ortrim.base.tools import EMULATIONS
+from ortrim.compiling.dead_kernels import DEPTHWISE
 from ortrim.compiling.mechanisms import DIRECT
 from ortrim.pins.runtime import runtime_pins
 from ortrim.pins.shipped import tool_requirements
@@ -27,8 +28,8 @@ RUNS: Final = {"x86_64-linux-musl": (), "aarch64-linux-musl": (EMULATIONS["arm64
 COMPARED: Final = 300
 
 
-def compared(target: str, kernels: Path, folder: Path) -> tuple[int, str]:
-    """Compile the comparison with kernels from a folder; return its exit code and what it says."""
+def compared(target: str, kernels: Path, folder: Path, *kind: str) -> tuple[int, str]:
+    """Compile the comparison with kernels from a folder; return its exit code and what it says of a kind."""
     core = fetch_sources(runtime_pins(onnxruntime.__version__), "auto").folder / CORE
     zig = packages_folder("tools", tool_requirements()) / "ziglang" / "zig"
     own = (f"-I{HERE}", f"-I{kernels}", f"-I{shipped_folder('cmake')}")
@@ -37,7 +38,7 @@ def compared(target: str, kernels: Path, folder: Path) -> tuple[int, str]:
     words = (zig, "c++", "-target", target, *FLAGS, *includes, "-o", folder / "compare", *sources)
     done = run(words, timeout_seconds=600)
     assert done.returncode == 0, done.stderr[-3000:]
-    done = run((*RUNS[target], folder / "compare", str(COMPARED)), timeout_seconds=300)
+    done = run((*RUNS[target], folder / "compare", str(COMPARED), *kind), timeout_seconds=300)
     return done.returncode, done.stdout
 
 
@@ -46,6 +47,13 @@ def test_outputs_are_those_of_float64(target: str, tmp_path: Path) -> None:
     """With paddings, strides, dilations, groups, batches, biases, ReLU and threads, of one and of two dimensions."""
     code, said = compared(target, shipped_folder("cmake"), tmp_path)
     assert (code, said.split(",")[0]) == (0, f"{COMPARED} are right"), said
+
+
+@pytest.mark.parametrize("target", RUNS)
+def test_outputs_of_one_filter_a_channel_are_those_of_float64(target: str, tmp_path: Path) -> None:
+    """All of them, in one piece and in several, with activations of ours and those that MLAS applies."""
+    code, said = compared(target, shipped_folder("cmake"), tmp_path, "depthwise")
+    assert (code, said) == (0, f"{COMPARED} are right, 0 of them folded, 0 were left to MLAS\n"), said
 
 
 def test_rows_of_sixteen_are_right_by_vectors_of_eight(tmp_path: Path) -> None:
@@ -82,3 +90,40 @@ def test_a_wrong_kernel_is_seen(tmp_path: Path, right: str, wrong: str) -> None:
     assert right in text
     (tmp_path / DIRECT).write_text(text.replace(right, wrong))
     assert compared("x86_64-linux-musl", tmp_path, tmp_path)[0] != 0
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong"),
+    [
+        ("top * y.stride - y.before", "top * y.stride"),
+        ("left * x.stride - x.before", "left * x.stride"),
+        ("std::min(i, y.output - rows)", "i"),
+        ("std::min(j, x.output - columns)", "j"),
+        ("std::min(i, last_row)", "i"),
+        ("std::min(j, last_column)", "j"),
+        ("std::min(column, columns - kWide)", "column"),
+        ("std::min(columns, kWide) * sizeof", "kWide * sizeof"),
+        ("std::min<ptrdiff_t>(count, kSums)", "kSums"),
+        ("std::min(y.Needs(rows), y.input - y0)", "y.Needs(rows)"),
+        ("std::min(x.Needs(columns), x.input - x0)", "x.Needs(columns)"),
+        ("return std::min(all, ", "return std::max(unit, "),
+        ("std::memset(copy, 0, copied * sizeof(float))", "if (top + left == 0) std::memset(copy, 0, sizeof(copy))"),
+        ("if (odd != 0)", "if (false)"),
+        ("std::min(i, pairs - kPairs)", "i"),
+        ("if (count % 2 != 0)", "if (false)"),
+        ("(k % kStride) * odd", "0"),
+        ("place += x.dilation", "place++"),
+        ("place % 2 * phase", "0"),
+        ("copy += y.stride * pitch", "copy += pitch"),
+        ("channel % of.GroupCount", "channel - begin"),
+        ("bias == nullptr ? 0 : bias[group]", "0"),
+        ("low = activation.Parameters.Clip.minimum", "low = 0"),
+        ("high = activation.Parameters.Clip.maximum", "high = 1"),
+        ("if (!bounded) MlasActivation", "if (false) MlasActivation"),
+    ],
+)
+def test_a_wrong_kernel_of_one_filter_a_channel_is_seen(tmp_path: Path, right: str, wrong: str) -> None:
+    text = (shipped_folder("cmake") / DEPTHWISE).read_text()
+    assert right in text
+    (tmp_path / DEPTHWISE).write_text(text.replace(right, wrong))
+    assert compared("x86_64-linux-musl", tmp_path, tmp_path, "depthwise")[0] != 0

@@ -13,7 +13,7 @@ from typing import Final
 from ortrim.base.files import storage_errors
 from ortrim.buildspec.build_options import Api
 from ortrim.compiling import dead_kernels
-from ortrim.compiling.dead_kernels import WINOGRAD
+from ortrim.compiling.dead_kernels import DEPTHWISE, WINOGRAD
 from ortrim.compiling.plan import BuildJob
 from ortrim.compiling.upstream import KERNELS, typed_units
 from ortrim.compiling.upstream_arguments import keeps_blocks, laid_out_sources
@@ -203,7 +203,7 @@ CONVOLVED: Final = re.compile(
     r"\bMlasConv\(\s*const MLAS_CONV_PARAMETERS\* Parameters,\s*const float\* Input,\s*const float\* Filter,"
     r"\s*const float\* Bias,\s*float\* WorkingBuffer,\s*float\* Output,\s*MLAS_THREADPOOL\* ThreadPool\s*\);"
 )
-"""The function of MLAS's that `direct_convolutions.h` takes the place of."""
+"""The function of MLAS's that `direct_convolutions.h` and `depthwise_convolutions.h` take the place of."""
 FILTERED: Final = {
     f"{CORE}/core/providers/cpu/nn/conv.cc": ("MlasConv(&Parameters,",),
     f"{CORE}/core/providers/cpu/nn/conv.h": (": OpKernel(info), conv_attrs_(info)", "ConvAttributes conv_attrs_;"),
@@ -299,6 +299,7 @@ COSTS: Final = {
     REFUSE_SPARSE: "graph.cc reads a model's weights in another way; sparse tensors stay in the library",
     LARGEST_BYTE: "QLinearSoftmax's source is not found; it may take an eighth longer",
     DIRECT: "conv.cc calls MLAS in another way; convolutions of few positions are slower",
+    DEPTHWISE: "conv.cc calls MLAS in another way; convolutions with one filter a channel are slower",
     ONE_ROW: "MLAS calls its kernels in another way; products of one row take up to three times the instructions",
     ONE_ROW_LSTM: "LSTM's source is of another form; an LSTM over one sequence is slower",
     ONE_ROW_GRU: "GRU's source is of another form; a GRU over one sequence is slower",
@@ -398,11 +399,14 @@ def _missing_hot(paths: JobPaths, job: BuildJob) -> Iterator[str]:
     kernels = (file for folder in KERNELS for file in (core / folder).rglob("*.cc"))
     if job.hot_operators and not any(dead_kernels.registering_words(text_of(file)) for file in kernels):
         yield HOT_OPERATORS
+    direct = _has_words(paths, FILTERED) and bool(CONVOLVED.search(text_of(paths.sources / MLAS_HEADER)))
+    if DEPTHWISE in laid_out_sources(job) and not direct:
+        yield DEPTHWISE
     if job.build_options.hot == job.build_options.cold:
         return
     if not (paths.sources / SOFTMAX).is_file():
         yield LARGEST_BYTE
-    if not _has_words(paths, FILTERED) or not CONVOLVED.search(text_of(paths.sources / MLAS_HEADER)):
+    if not direct:
         yield DIRECT
     product = _has_words(paths, PRODUCT)
     if not product:

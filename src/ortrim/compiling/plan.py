@@ -97,7 +97,8 @@ class BuildJob:
     are those (`domain:OpType`, sorted) whose kernels are compiled as what is hot; every kernel is when there are none.
 
     `nchwc_block_size` is that of the models in NCHWc layout: 8, or 16, which upstream's minimal builds do not run; 0
-    without such models. `tiled` says whether one of their convolutions may take Winograd's products.
+    without such models. `tiled` says whether one of their convolutions may take Winograd's products, and `depthwise`
+    whether one in plain layout, with one filter a channel, may take kernels of ours.
 
     `arguments` are those of upstream's `build.py`; `finishing` are the commands that follow it, run one after the other
     in the build folder. `expected_outputs` is what is there in the end, the library first.
@@ -119,6 +120,7 @@ class BuildJob:
     hot_operators: tuple[str, ...] = ()
     nchwc_block_size: Literal[0, 8, 16] = 0
     tiled: bool = False
+    depthwise: bool = False
     toolchain: Toolchain
     tools: tuple[tuple[str, str], ...]
     hooks_sha256: str

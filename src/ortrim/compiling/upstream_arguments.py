@@ -12,6 +12,7 @@ from ortrim.compiling.dead_kernels import (
     AVX512_CONVOLUTIONS,
     AVX512_KERNELS,
     AVX512_NCHWC,
+    DEPTHWISE,
     FLOAT16,
     NEON_CONVOLUTIONS,
     OF_UPSTREAM,
@@ -248,7 +249,13 @@ def wide_sources(job: BuildJob) -> tuple[str, ...]:
 
 
 def laid_out_sources(job: BuildJob) -> tuple[str, ...]:
-    """Return those for models in NCHWc layout with block size 8; no argument names them: trees serve all layouts."""
+    """Return those for the models' convolutions; no argument names them: trees serve all layouts."""
+    plain = (DEPTHWISE,) if job.depthwise and job.profile != "upstream" else ()
+    return (*plain, *_for_blocks(job))
+
+
+def _for_blocks(job: BuildJob) -> tuple[str, ...]:
+    """Return those for models in NCHWc layout with block size 8."""
     if job.nchwc_block_size != 8 or NCHWC not in job.operator_config:
         return ()
     if job.target.architecture is Architecture.ARM64:

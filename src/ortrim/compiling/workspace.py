@@ -340,6 +340,7 @@ def _shared(job: plan.BuildJob) -> plan.BuildJob:
         operator_config="",
         nchwc_block_size=0,
         tiled=False,
+        depthwise=False,
         linkage="shared",
         expected_outputs=job.expected_outputs if job.linkage == "shared" else outputs,
     )

@@ -189,7 +189,7 @@ class ModelUses:
     `saved` are the operators that optimizations saved in the model make; a plain minimal build does not apply these.
     `element_types` are those of all its values, in C++ names, of the elements of sequences and maps too, sorted; one
     that is not known is empty. `sparse` says whether it has sparse weights, `tiled` whether it has a convolution that
-    `resources/cmake/winograd.h` may compute.
+    `resources/cmake/winograd.h` may compute, `depthwise` whether one that `depthwise_convolutions.h` may.
     """
 
     format_version: str
@@ -198,6 +198,7 @@ class ModelUses:
     element_types: tuple[str, ...] = ()
     sparse: bool = False
     tiled: bool = False
+    depthwise: bool = False
 
 
 def uses_of(required: RequiredOperators) -> tuple[OperatorUse, ...]:

@@ -219,6 +219,7 @@ def _uses(session: Table) -> ModelUses:
         element_types=tuple(sorted({kind for graph in graphs for kind in _element_types(graph)})),
         sparse=any(True for graph in graphs for _ in graph.tables(7)),
         tiled=any(_is_tiled(node, shapes) for graph in graphs for node in graph.tables(2)),
+        depthwise=any(_is_depthwise(node, shapes) for graph in graphs for node in graph.tables(2)),
     )
 
 
@@ -229,11 +230,29 @@ def _is_tiled(node: Table, shapes: Mapping[str, tuple[int, ...]]) -> bool:
     """
     if (node.text(2), node.text(5)) != (NCHWC, "Conv"):
         return False
+    shape, axes = _filters(node, shapes)
+    return shape[1:2] >= (BLOCK,) and any(axis in {(3, 1, 1), (5, 1, 1)} for axis in axes)
+
+
+def _is_depthwise(node: Table, shapes: Mapping[str, tuple[int, ...]]) -> bool:
+    """Whether a node is a convolution in plain layout that `resources/cmake/depthwise_convolutions.h` may compute."""
+    if node.text(2) == NCHWC or node.text(5) not in {"Conv", "FusedConv"}:
+        return False
+    groups = {attribute.text(0): attribute.integer(4, "q") for attribute in node.tables(10)}.get("group", 1)
+    shape, axes = _filters(node, shapes)
+    square = len(axes) == 2 and len(set(axes)) == 1 and axes[0] in {(3, 1, 1), (3, 2, 1), (5, 1, 1), (5, 2, 1)}
+    line = shape[2:-1] in {(), (1,)} and axes[-1:] and axes[-1][1] <= 2
+    return shape[:2] == (groups, 1) and bool(square or line)
+
+
+def _filters(
+    node: Table, shapes: Mapping[str, tuple[int, ...]]
+) -> tuple[tuple[int, ...], tuple[tuple[int, int, int], ...]]:
+    """Return the shape of a convolution's filters, and of each axis the places, the stride and the dilation."""
     shape = next((shapes.get(name, ()) for name in tuple(node.texts(8))[1:2]), ())
     of = {attribute.text(0): tuple(attribute.integers(9)) for attribute in node.tables(10)}
-    steps = (of.get(key) or (1, 1) for key in ("strides", "dilations"))
-    axes = zip(shape[2:], *steps, strict=False)
-    return shape[1:2] >= (BLOCK,) and any(axis in {(3, 1, 1), (5, 1, 1)} for axis in axes)
+    strides, dilations = (of.get(key) or (1,) * len(shape[2:]) for key in ("strides", "dilations"))
+    return shape, tuple(zip(shape[2:], strides, dilations, strict=False))
 
 
 def _require_made(graph: Table) -> None:

@@ -328,6 +328,7 @@ def _contents(models: Models, cases: tuple[tuple[Case, ...], ...], hot: tuple[st
         models=tuple(_planned_model(models, number, own) for number, own in enumerate(cases)),
         unused_types=unused_types(models.operators, uses),
         tiled=any(each.tiled for each in uses),
+        depthwise=any(each.depthwise for each in uses),
     )
 
 

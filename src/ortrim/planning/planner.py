@@ -64,7 +64,7 @@ def _require_one_width(job: plan.BuildJob, laid_out: list[plan.PlannedModel]) ->
 class Contents:
     """What a library is for: models, their operators, those that are hot, and the kinds of values that none has.
 
-    `hot_operators` are those that `invoke hot` found, none for all; `tiled` is as in `BuildJob`.
+    `hot_operators` are those that `invoke hot` found, none for all; `tiled` and `depthwise` are as in `BuildJob`.
     """
 
     operators: RequiredOperators
@@ -72,6 +72,7 @@ class Contents:
     unused_types: tuple[str, ...] = ()
     hot_operators: tuple[str, ...] = ()
     tiled: bool = False
+    depthwise: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -167,6 +168,7 @@ def _job(
         hot_operators=tuple(sorted(set(inside.hot_operators))) if chosen.hot != chosen.cold else (),
         nchwc_block_size=max((BLOCKS[model.layout] for model in inside.models if model.layout in BLOCKS), default=0),
         tiled=inside.tiled,
+        depthwise=inside.depthwise,
         toolchain=toolchain,
         tools=tools,
         hooks_sha256=hooks_sha256,

@@ -3,7 +3,7 @@
 import re
 from dataclasses import replace
 from pathlib import Path
-from typing import Final
+from typing import Final, Literal
 
 import pytest
 from hypothesis import given
@@ -13,7 +13,7 @@ import refusing
 from fake_kernels import TYPED, make_kernels
 from ortrim.buildspec.targets import TARGETS
 from ortrim.compiling import mechanisms
-from ortrim.compiling.dead_kernels import AVX512_KERNELS, BRANCH, SPARSE, WINOGRAD
+from ortrim.compiling.dead_kernels import AVX512_KERNELS, BRANCH, DEPTHWISE, SPARSE, WINOGRAD
 from ortrim.compiling.plan import BuildJob
 from ortrim.compiling.workspace import JobPaths
 from ortrim.errors import BuildError
@@ -205,6 +205,18 @@ def test_winograds_products_are_left_out_where_they_are_missed(tree: JobPaths, f
     (tree.sources / file).write_text("void other();\n")
     assert all(WINOGRAD in mechanisms.find_mechanisms(tree, each, TEXTS).left_out for each in tiled)
     assert WINOGRAD not in mechanisms.find_mechanisms(tree, job, TEXTS).left_out
+
+
+@pytest.mark.parametrize("hot", ["-O2", "-Oz"])
+@pytest.mark.parametrize("file", [*mechanisms.FILTERED, mechanisms.MLAS_HEADER])
+def test_kernels_for_one_filter_a_channel_are_left_out_where_they_are_missed(
+    tree: JobPaths, file: str, hot: Literal["-O2", "-Oz"]
+) -> None:
+    job = replace(job_of(), build_options=replace(job_of().build_options, hot=hot))
+    assert DEPTHWISE not in mechanisms.find_mechanisms(tree, replace(job, depthwise=True), TEXTS).left_out
+    (tree.sources / file).write_text("void other();\n")
+    assert DEPTHWISE in mechanisms.find_mechanisms(tree, replace(job, depthwise=True), TEXTS).left_out
+    assert DEPTHWISE not in mechanisms.find_mechanisms(tree, job, TEXTS).left_out
 
 
 @pytest.mark.parametrize("macro", [f"{name} {macro}" for name, macros in mechanisms.MACROS.items() for macro in macros])

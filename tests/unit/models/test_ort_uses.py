@@ -96,6 +96,33 @@ def test_convolutions_for_fewer_products_are_known(
     assert found.tiled is tiled
 
 
+@pytest.mark.parametrize(
+    ("shape", "attributes", "depthwise"),
+    [
+        ((6, 1, 3, 3), {"group": 6}, True),
+        ((6, 1, 5, 5), {"group": 6, "strides": [2, 2]}, True),
+        ((6, 1, 9), {"group": 6, "dilations": [4]}, True),
+        ((6, 1, 1, 7), {"group": 6, "strides": [3, 2]}, True),
+        ((1, 1, 3, 3), {}, True),
+        ((6, 1, 3, 3), {}, False),
+        ((6, 1, 3, 3), {"group": 3}, False),
+        ((6, 2, 3, 3), {"group": 3}, False),
+        ((6, 1, 3, 3), {"group": 6, "strides": [1, 2]}, False),
+        ((6, 1, 3, 3), {"group": 6, "dilations": [2, 2]}, False),
+        ((6, 1, 7, 7), {"group": 6}, False),
+        ((6, 1, 9), {"group": 6, "strides": [3]}, False),
+    ],
+)
+def test_convolutions_with_one_filter_a_channel_are_known(
+    tmp_path: Path, shape: tuple[int, ...], attributes: dict[str, Any], *, depthwise: bool
+) -> None:
+    weights = helper.make_tensor("w", TensorProto.FLOAT, shape, [0.5] * math.prod(shape))
+    nodes = [helper.make_node("Conv", ["x", "w"], ["y"], **attributes)]
+    x = value("x", shape=(1, shape[1] * attributes.get("group", 1), *(33 for _ in shape[2:])))
+    model = model_of(nodes, [x], [value("y", shape=(None,) * len(shape))], initializers=[weights])
+    assert read_uses(converted(model, tmp_path)).depthwise is depthwise
+
+
 def test_what_is_no_tensor_has_no_type(tmp_path: Path) -> None:
     nodes = [helper.make_node("SequenceConstruct", ["x"], ["s"]), helper.make_node("SequenceLength", ["s"], ["y"])]
     model = model_of(nodes, outputs=[value("y", INT64, ())])

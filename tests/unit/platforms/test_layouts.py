@@ -57,6 +57,12 @@ def test_a_model_for_x64_runs_on_arm64_by_kernels_of_our_own(target: str) -> Non
         require_layouts(replace(job, ort_version="1.25.0"), (model,))
 
 
+def test_kernels_for_one_filter_a_channel_are_there_when_asked_for_but_in_upstreams_own_library() -> None:
+    job = replace(sample_plan("linux-arm64").targets[0].job, depthwise=True)
+    assert laid_out_sources(job) == ("depthwise_convolutions.h",)
+    assert laid_out_sources(replace(job, profile="upstream")) == ()
+
+
 def test_a_model_for_avx512_brings_its_kernels_along() -> None:
     """Whatever the profile: without them a minimal build would take the weights for blocks of 8."""
     for profile in ("balanced", "upstream"):

@@ -378,6 +378,7 @@ struct OfFilters : onnxruntime::ConvAttributes {
 }  // namespace ortrim
 
 #define ConvAttributes ::ortrim::OfFilters
+#undef MlasConv  // which depthwise_convolutions.h has defined
 #define MlasConv(...) ortrim::Convolve(conv_attrs_.mirrored, __VA_ARGS__)
 #endif
 

@@ -10,7 +10,7 @@
 #   ORTRIM_COLD_KERNELS the sources of kernels that the models spend next to no time in; without any, all are hot
 #   ORTRIM_HOT_SOURCES  how the paths of hot sources begin, below upstream's own folder
 #   ORTRIM_LEFT_OUT     what of ortrim's own does not fit this version; see compiling/mechanisms.py
-#   ORTRIM_LAID_OUT     ortrim's own sources that serve models in NCHWc layout
+#   ORTRIM_LAID_OUT     ortrim's own sources and headers for the models' convolutions
 #   ORTRIM_OPERATORS    the names of the models' operators, whatever their domain
 
 set(ORTRIM_SOURCE_FILE [[\.(c|cc|cpp|cxx|m|mm|S|s|asm)$]])
@@ -291,6 +291,7 @@ function(ortrim_apply)
     ortrim_add_source(messages.cc)
   endif()
   list(APPEND ORTRIM_SURROGATES ${ORTRIM_LAID_OUT})
+  list(FILTER ORTRIM_SURROGATES EXCLUDE REGEX "\\.h$")
   if(ORTRIM_LEFT_OUT)
     list(REMOVE_ITEM ORTRIM_SURROGATES ${ORTRIM_LEFT_OUT})
   endif()
@@ -322,6 +323,9 @@ function(ortrim_apply)
   if(ORTRIM_COLD AND TARGET onnxruntime_framework)
     ortrim_hook(onnxruntime_framework same_types.h core/framework/allocation_planner.cc)
     ortrim_hook(onnxruntime_framework weights_hash.h core/framework/prepacked_weights.cc)
+  endif()
+  if("depthwise_convolutions.h" IN_LIST ORTRIM_LAID_OUT AND TARGET onnxruntime_providers)
+    ortrim_hook(onnxruntime_providers depthwise_convolutions.h core/providers/cpu/nn/conv.cc)
   endif()
   if(ORTRIM_HOT MATCHES "^-O[23]" AND TARGET onnxruntime_providers)
     ortrim_hook(onnxruntime_providers span_loops.h core/providers/cpu/math/element_wise_ops.cc)

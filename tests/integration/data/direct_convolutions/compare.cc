@@ -1,6 +1,8 @@
-// Runs the kernels of direct_convolutions.h on random convolutions and compares what they write with sums in float64.
+// Runs the kernels of direct_convolutions.h, or with a second word those of depthwise_convolutions.h, on random convolutions
+// and compares what they write with sums in float64.
 // Prints how many were compared, and how many were left to MLAS; or the first that differs.
 #undef MlasConv  // as upstream's convolve.cpp is to call its own
+#include "depthwise_convolutions.h"
 #include "direct_convolutions.h"
 #undef MlasConv
 
@@ -14,7 +16,7 @@
 namespace {
 
 std::mt19937 numbers(20261128);
-bool left_to_mlas;
+bool left_to_mlas, depthwise;
 int folded;
 
 int64_t Some(int64_t least, int64_t most) { return least + static_cast<int64_t>(numbers() % (most - least + 1)); }
@@ -44,7 +46,8 @@ struct Convolution {
   size_t dimensions;
   int64_t images, groups, channels, filters;
   int64_t size[2], kernel[2], dilation[2], stride[2], padding[4];
-  bool biased, relu, threaded;
+  bool biased, threaded;
+  MLAS_ACTIVATION activation;
 
   int64_t Reach(int axis) const { return (kernel[axis] - 1) * dilation[axis] + 1; }
   int64_t Positions(int axis) const {
@@ -58,7 +61,8 @@ Convolution Random() {
   const bool framed = Some(1, 3) == 1;  // as sound is cut into frames: one channel, a long kernel
   c.images = Some(1, 3), c.groups = Some(1, 4) == 1 ? Some(2, 3) : 1;
   c.channels = framed ? 1 : Some(1, 40), c.filters = Some(1, 80);
-  c.biased = Some(0, 1), c.relu = Some(0, 1), c.threaded = Some(0, 1);
+  c.biased = Some(0, 1), c.activation.ActivationKind = Some(0, 1) ? MlasReluActivation : MlasIdentityActivation;
+  c.threaded = Some(0, 1);
   for (size_t axis = 0; axis < c.dimensions; axis++) {
     c.kernel[axis] = framed && axis + 1 == c.dimensions ? Some(1, 2) * Some(16, 75) : Some(1, 5);
     if (framed && axis + 1 < c.dimensions) c.kernel[axis] = 1;
@@ -72,25 +76,49 @@ Convolution Random() {
   return c;
 }
 
+// One filter a channel, of 3x3 or 5x5 or along the last axis; now and then larger than what is copied at once.
+Convolution RandomDepthwise() {
+  Convolution c{};
+  const bool line = Some(1, 3) == 1, large = Some(1, 8) == 1;
+  c.dimensions = line ? Some(1, 2) : 2;
+  c.images = Some(1, 3), c.groups = large ? Some(1, 3) : Some(1, 20), c.channels = c.filters = 1;
+  c.biased = Some(0, 1), c.threaded = Some(0, 1);
+  constexpr MLAS_ACTIVATION_KIND kinds[] = {MlasIdentityActivation, MlasReluActivation, MlasClipActivation, MlasLeakyReluActivation};
+  c.activation.ActivationKind = kinds[Some(0, 3)];
+  c.activation.Parameters.Clip.minimum = -0.25f, c.activation.Parameters.Clip.maximum = 0.5f;
+  const int64_t square = Some(0, 1) ? 3 : 5, stride = Some(1, 2);
+  for (size_t axis = 0; axis < c.dimensions; axis++) {
+    const bool last = axis + 1 == c.dimensions;
+    c.kernel[axis] = !line ? square : last ? Some(2, 11) : 1;
+    c.dilation[axis] = line && last ? Some(1, 3) : 1;
+    c.stride[axis] = line ? Some(1, 2) : stride;
+    if (Some(1, 3) > 1) c.padding[axis] = Some(0, c.kernel[axis] - 1), c.padding[axis + c.dimensions] = Some(0, c.kernel[axis] - 1);
+    if (last && Some(1, 8) == 1) c.padding[axis] = -1;
+    c.size[axis] = c.Reach(axis) + 1 + Some(0, !large ? 30 : line && last ? 3000 : 200);
+  }
+  return c;
+}
+
 // Computes a convolution by our kernels; empty when these leave it to MLAS.
 std::vector<float> Ours(const Convolution& c, const std::vector<float>& input, const std::vector<float>& filter,
                         const std::vector<float>& bias, size_t count) {
-  MLAS_ACTIVATION activation{};
-  activation.ActivationKind = c.relu ? MlasReluActivation : MlasIdentityActivation;
   const int64_t positions[] = {c.Positions(0), c.dimensions == 2 ? c.Positions(1) : 1};
   MLAS_CONV_PARAMETERS parameters{};
   size_t working;
   onnxruntime::concurrency::ThreadPool pool;
   MlasConvPrepare(&parameters, c.dimensions, c.images, c.groups, c.channels, c.size, c.kernel, c.dilation, c.padding,
-                  c.stride, positions, c.filters, &activation, &working, 0.0f, nullptr);
+                  c.stride, positions, c.filters, &c.activation, &working, 0.0f, nullptr);
   std::vector<float> buffer(working), output(count, std::numeric_limits<float>::quiet_NaN());
   left_to_mlas = false;
   ortrim::Mirrored mirrored;
   if (c.groups * c.channels * (c.dimensions == 2 ? c.kernel[0] : 1) == 1)
     mirrored = ortrim::FindMirrored(filter.data(), c.filters, c.kernel[c.dimensions - 1]);
   folded += mirrored.all;
-  ortrim::Convolve(mirrored, &parameters, input.data(), filter.data(), c.biased ? bias.data() : nullptr, buffer.data(),
-                   output.data(), c.threaded ? reinterpret_cast<MLAS_THREADPOOL*>(&pool) : nullptr);
+  const auto convolve = [&](auto kernels, auto... known) {
+    kernels(known..., &parameters, input.data(), filter.data(), c.biased ? bias.data() : nullptr, buffer.data(),
+            output.data(), c.threaded ? reinterpret_cast<MLAS_THREADPOOL*>(&pool) : nullptr);
+  };
+  depthwise ? convolve(ortrim::depthwise::Convolve) : convolve(ortrim::Convolve, mirrored);
   return left_to_mlas ? std::vector<float>{} : output;
 }
 
@@ -115,6 +143,17 @@ Exact ExactAt(const Convolution& c, const float* input, const float* filter, int
   return exact;
 }
 
+template <typename Number>
+Number Activated(const MLAS_ACTIVATION& activation, Number sum) {
+  const auto& clip = activation.Parameters.Clip;
+  switch (activation.ActivationKind) {
+    case MlasReluActivation: return std::fmax(sum, Number{0});
+    case MlasClipActivation: return std::fmin(std::fmax(sum, Number{clip.minimum}), Number{clip.maximum});
+    case MlasLeakyReluActivation: return sum < 0 ? sum * activation.Parameters.LeakyRelu.alpha : sum;
+    default: return sum;
+  }
+}
+
 bool Same(const Convolution& c, int number) {
   const int x_axis = static_cast<int>(c.dimensions) - 1;
   const int64_t rows = x_axis ? c.Positions(0) : 1, columns = c.Positions(x_axis);
@@ -131,7 +170,7 @@ bool Same(const Convolution& c, int number) {
           const float* from = input.data() + (image * c.groups + f / c.filters) * c.channels * plane;
           Exact exact = ExactAt(c, from, filter.data() + f * length, row, column);
           if (c.biased) exact.Add(bias[f]);
-          const double right = c.relu ? std::fmax(exact.sum, 0.0) : exact.sum;
+          const double right = Activated(c.activation, exact.sum);
           if (std::fabs(*value - right) <= 1e-6 * exact.sizes + 1e-7) continue;
           std::printf("convolution %d, filter %d, position %d, %d: %.9g instead of %.9g\n", number, int(f), int(row),
                       int(column), *value, right);
@@ -151,17 +190,17 @@ void MLASCALL MlasConv(const MLAS_CONV_PARAMETERS*, const float*, const float*, 
 void MLASCALL MlasActivation(const MLAS_ACTIVATION* activation, float* values, const float* bias, size_t rows,
                              size_t count, size_t) {
   if (bias != nullptr || rows != 1) std::abort();
-  if (activation->ActivationKind == MlasReluActivation)
-    for (size_t i = 0; i < count; i++) values[i] = std::fmax(values[i], 0.0f);
+  for (size_t i = 0; i < count; i++) values[i] = Activated(*activation, values[i]);
 }
 
-int main(int, char** words) {
+int main(int count, char** words) {
   const int wanted = std::atoi(words[1]);
+  depthwise = count > 2;
   int compared = 0, left = 0;
   while (compared < wanted) {
-    if (!Same(Random(), compared + left)) return 1;
+    if (!Same(depthwise ? RandomDepthwise() : Random(), compared + left)) return 1;
     ++(left_to_mlas ? left : compared);
   }
   std::printf("%d are right, %d of them folded, %d were left to MLAS\n", compared, folded, left);
-  return folded < wanted / 20;
+  return depthwise ? left != 0 : folded < wanted / 20;
 }

@@ -20,18 +20,21 @@ case "$PWD" in "${{ORTRIM_BUILD}}/CMakeFiles/"*)
   set -- "$@" -fno-sanitize=undefined
   case " $* " in
   *" -c "*|*" -E "*|*" -S "*) ;;
-  *) if {{ said=$({command} {maps} "$@" -nostdlib++ 2>&1 >&3); }} 3>&1; then
+  *) set -- "$@" {runtime}
+  if {{ said=$({command} {maps} "$@" -nostdlib++ 2>&1 >&3); }} 3>&1; then
     [ -z "$said" ] || printf '%s\\n' "$said" >&2
     exit 0
   fi ;;
   esac ;;
 esac
 """
+RUNTIME: Final = "-Os -s -fasynchronous-unwind-tables"
+"""What has zig link a program with the runtime that the library is linked with: it compiles one for each choice."""
 
 
 def trial(command: str, maps: str) -> str:
     """Return the part of a wrapper for CMake's try_compile; `command` compiles with `maps`, both in shell syntax."""
-    return TRIAL.format(command=command, maps=maps)
+    return TRIAL.format(command=command, maps=maps, runtime=RUNTIME)
 
 
 PREFIX_MAPS: Final = (

@@ -169,13 +169,15 @@ def _count(nodes: "Iterable[onnx.NodeProto]", functions: set[tuple[str, str]]) -
 
 def _mark(body: "onnx.GraphProto | onnx.FunctionProto", number: int) -> None:
     """Put a node without effect in front of a body's nodes; the runtime runs it, since nothing is optimized away."""
+    from onnx import TensorProto, helper  # noqa: PLC0415 - as above
+
     name = f"{MARKER}{number}"
     nodes = list(body.node)
     del body.node[:]
-    constant = body.node.add(op_type="Constant", output=[f"{name}_in"])
-    constant.attribute.add(name="value_float", f=1.0, type=1)
-    body.node.add(op_type="Identity", name=name, input=[f"{name}_in"], output=[f"{name}_out"])
-    body.node.extend(nodes)
+    value = helper.make_tensor("", TensorProto.FLOAT, [], [1.0])
+    constant = helper.make_node("Constant", [], [f"{name}_in"], value=value)
+    identity = helper.make_node("Identity", [f"{name}_in"], [f"{name}_out"], name=name)
+    body.node.extend([constant, identity, *nodes])
 
 
 def import_default_domain(model: "onnx.ModelProto") -> None:

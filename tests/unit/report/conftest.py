@@ -5,7 +5,7 @@ import pytest
 from ortrim.binaries.elf import ComponentSize
 from ortrim.parity.measurements import Gate, Verdict
 from ortrim.verify.reports import VerifyReport
-from sample_reports import four_devices, on_device, recorded_report
+from sample_reports import four_devices, hostile_board, on_device, recorded_report
 
 SCRIPT = "<script>alert('1')</script>"
 LONG = "encoder_" + "very_" * 60 + "long"
@@ -71,3 +71,11 @@ def ugly_report(report: VerifyReport) -> VerifyReport:
         size=replace(report.size, components=(*report.size.components, ComponentSize(component=SCRIPT, size_bytes=9))),
         build_seconds=INFINITY,
     )
+
+
+@pytest.fixture
+def ugly_reports(ugly_report: VerifyReport, side_report: VerifyReport) -> tuple[VerifyReport, VerifyReport]:
+    """Alone, and beside other devices with long and hostile names."""
+    long = replace(side_report.devices[1], device="ssh:" + "x" * 300)
+    devices = (*ugly_report.devices, long, *side_report.devices, hostile_board())
+    return ugly_report, replace(ugly_report, devices=devices)

@@ -11,7 +11,7 @@ from ortrim.report.html import html_report, markdown_report
 from ortrim.report.table import escaped
 from ortrim.report.write import step_summary
 from ortrim.verify.reports import VerifyReport
-from sample_reports import four_devices, hostile_board, on_device, recorded_report
+from sample_reports import four_devices, on_device, recorded_report
 
 DATA = Path(__file__).parent / "data"
 
@@ -40,21 +40,23 @@ def test_what_was_damaged_in_the_cache_is_reported(report: VerifyReport) -> None
     assert "builds/1a2b: a.so has changed" in html_report(damaged)
 
 
-def test_every_table_is_whole_whatever_the_names_are(ugly_report: VerifyReport) -> None:
+def test_every_table_is_whole_whatever_the_names_are(ugly_reports: tuple[VerifyReport, ...]) -> None:
     """A bar, a line end or a backtick in a name breaks no table: each has rows as wide as its heading."""
-    blocks = [block.splitlines() for block in markdown_report(ugly_report).split("\n\n") if block.startswith("|")]
-    assert len(blocks) >= 6
-    for block in blocks:
-        assert {columns(line) for line in block} == {columns(block[0])}
+    for report in ugly_reports:
+        blocks = [block.splitlines() for block in markdown_report(report).split("\n\n") if block.startswith("|")]
+        assert len(blocks) >= 6
+        for block in blocks:
+            assert {columns(line) for line in block} == {columns(block[0])}
 
 
-def test_names_do_not_become_markup(ugly_report: VerifyReport) -> None:
-    text = markdown_report(ugly_report).replace("<details>", "").replace("</details>", "")
-    assert "<" not in text.replace("<summary>", "").replace("</summary>", "")
-    assert "](" not in text.replace("\\](", "")
-    assert "@you" not in text
-    assert "https://" not in text
-    assert "\x1b" not in text
+def test_names_do_not_become_markup(ugly_reports: tuple[VerifyReport, ...]) -> None:
+    for report in ugly_reports:
+        text = re.sub("</?(details|summary)>", "", markdown_report(report))
+        assert "<" not in text
+        assert "](" not in text.replace("\\](", "")
+        assert "@you" not in text
+        assert "https://" not in text
+        assert "\x1b" not in text
 
 
 def test_a_report_of_nothing_is_written(empty_report: VerifyReport) -> None:
@@ -73,18 +75,6 @@ def test_escaped_text_is_one_line_without_live_characters(text: str) -> None:
 
 def test_four_devices_look_like_this(side_report: VerifyReport) -> None:
     assert markdown_report(side_report) == (DATA / "devices.md").read_text()
-
-
-def test_tables_of_several_devices_are_whole(ugly_report: VerifyReport, side_report: VerifyReport) -> None:
-    text = markdown_report(replace(ugly_report, devices=(*ugly_report.devices, *side_report.devices, hostile_board())))
-    blocks = [block.splitlines() for block in text.split("\n\n") if block.startswith("|")]
-    assert len(blocks) > 10
-    for block in blocks:
-        assert {columns(line) for line in block} == {columns(block[0])}
-    assert "<script" not in text
-    assert "@you" not in text
-    assert "https://" not in text
-    assert "\x1b" not in text
 
 
 def test_a_device_that_failed_alone(report: VerifyReport, side_report: VerifyReport) -> None:

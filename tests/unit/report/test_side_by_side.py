@@ -5,7 +5,7 @@ import pytest
 
 from ortrim.parity.measurements import RunnerResult, Verdict
 from ortrim.report.table import Cell, Judged, Table
-from ortrim.report.terminal import device_names, side_by_side
+from ortrim.report.terminal import side_by_side
 from ortrim.verify.reports import DeviceReport, VerifyReport
 from sample_reports import on_device
 
@@ -28,29 +28,6 @@ def table(report: VerifyReport) -> dict[str, tuple[str, ...]]:
 
 def models(report: VerifyReport) -> list[Table]:
     return [group for group in side_by_side(report) if group.title]
-
-
-def test_each_device_has_a_column(side_report: VerifyReport) -> None:
-    rows = table(side_report)
-    assert device_names(side_report)[2:] == ("adb:R58M12ABCDE", "ssh:pi@board")
-    assert rows["kind"] == ("user-emulation", "vm", "physical", NONE)
-    assert rows["measures"] == ("parity", "parity, memory", "parity, memory, time", NONE)
-    assert rows["peak RSS"] == (NONE, "10.0 MB", "10.0 MB", NONE)
-    assert rows["p50"] == (NONE, NONE, "0.322 ms", NONE)
-    assert rows["least memory"] == (NONE, "58 MiB", NONE, NONE)
-    assert rows["verdict"] == ("pass", "pass", "fail", "device-lost")
-
-
-def test_only_what_was_judged_has_a_verdict(side_report: VerifyReport) -> None:
-    """Parity and the whole; figures are judged in each device's own section."""
-    judged = {
-        row[0]: [getattr(cell, "verdict", None) for cell in row[1:]]
-        for group in side_by_side(side_report)
-        for row in group.rows
-    }
-    assert judged.pop("parity") == [Verdict.PASS, Verdict.PASS, Verdict.PASS, None]
-    assert judged.pop("verdict") == [Verdict.PASS, Verdict.PASS, Verdict.FAIL, Verdict.FAIL]
-    assert {verdict for verdicts in judged.values() for verdict in verdicts} == {None}
 
 
 def test_what_no_device_has_is_left_out(report: VerifyReport) -> None:

@@ -8,7 +8,7 @@ from ortrim.base.console import Console
 from ortrim.parity.measurements import Verdict
 from ortrim.report.terminal import terminal_report
 from ortrim.verify.reports import VerifyReport
-from sample_reports import hostile_board, on_device
+from sample_reports import on_device
 
 DATA = Path(__file__).parent / "data"
 
@@ -37,13 +37,14 @@ def test_each_model_has_its_block_when_there_are_several(report: VerifyReport) -
     assert next(n for n, line in enumerate(lines) if line.startswith("library")) < lines.index("magika")
 
 
-def test_hostile_and_long_names_do_no_harm(ugly_report: VerifyReport) -> None:
+def test_hostile_and_long_names_do_no_harm(ugly_reports: tuple[VerifyReport, ...]) -> None:
     """Names are cut, control characters replaced, markup shown as it is, and no line is too wide."""
-    text = rendered(ugly_report, 80)
-    assert "\x1b" not in text
-    assert max(map(len, text.splitlines())) <= 80
-    assert "nan" in text
-    assert len(text.splitlines()) < 70
+    alone, beside_others = (rendered(report, 80) for report in ugly_reports)
+    for text in (alone, beside_others):
+        assert "\x1b" not in text
+        assert max(map(len, text.splitlines())) <= 80
+    assert "nan" in alone
+    assert len(alone.splitlines()) < 70
 
 
 def test_the_last_lines_name_what_failed(ugly_report: VerifyReport) -> None:
@@ -90,15 +91,6 @@ def test_more_devices_than_fit_are_further_blocks(side_report: VerifyReport) -> 
     text = rendered(replace(side_report, devices=again), 80)
     assert max(map(len, text.splitlines())) <= 80
     assert sum(line.startswith("devices ") for line in text.splitlines()) == 3
-
-
-def test_hostile_devices_beside_others_do_no_harm(ugly_report: VerifyReport, side_report: VerifyReport) -> None:
-    """Names of devices and models are cut and made harmless in columns too."""
-    long = replace(side_report.devices[1], device="ssh:" + "x" * 300)
-    devices = (*ugly_report.devices, long, *side_report.devices, hostile_board())
-    text = rendered(replace(ugly_report, devices=devices), 80)
-    assert "\x1b" not in text
-    assert max(map(len, text.splitlines())) <= 80
 
 
 def test_a_device_that_failed_alone_says_why(report: VerifyReport, side_report: VerifyReport) -> None:

@@ -73,6 +73,24 @@ def test_a_branch_that_no_case_enters_is_named(tmp_path: Path, inputs: Any, exec
     )
 
 
+@pytest.mark.parametrize("opset", [7, 9, 11, 12, 13, 22])
+def test_a_model_of_any_opset_is_marked(tmp_path: Path, opset: int) -> None:
+    """A `Constant` has had `value_float` since opset 12 alone, and models of before have branches, too."""
+    model = model_from(BRANCH_OF_ANY_OPSET.format(opset=opset), tmp_path)
+    found = coverage(model, tmp_path, *np.array([True, False]))
+    assert found == Coverage(nodes=3, executed=3, idle=())
+
+
+BRANCH_OF_ANY_OPSET = """
+<ir_version: 3, opset_import: ["": {opset}]>
+g (bool x) => (float[1] y) {{
+    y = If (x) <
+        then_branch = yes () => (float[1] one) {{ a = Constant <value = float[1] {{1.0}}> () one = Neg (a) }},
+        else_branch = no () => (float[1] two) {{ b = Constant <value = float[1] {{2.0}}> () two = Abs (b) }}
+    >
+}}
+"""
+
 NESTED = """
 <ir_version: 8, opset_import: ["": 17]>
 g (float[n] x) => (float[n] y) {

@@ -14,71 +14,10 @@ from ortrim.platforms.apple import arguments as apple_platform
 from sample_plans import MODELS, SAMPLE_APPLE, SOURCES, sample_plan
 
 OURS = [name for name, target in TARGETS.items() if target.system in APPLE]
-DEFINED = ("CMAKE_SYSTEM_NAME", "CMAKE_SYSTEM_PROCESSOR", "CMAKE_OSX_ARCHITECTURES", "CMAKE_OSX_DEPLOYMENT_TARGET")
 
 
 def job(target: str = "ios-arm64", **changes: Any) -> BuildJob:
     return sample_plan(target, **changes).targets[0].job
-
-
-def defined(planned: BuildJob) -> dict[str, str]:
-    words = planned.arguments[planned.arguments.index("--cmake_extra_defines") + 1 :]
-    return {name: value for name, _, value in (word.partition("=") for word in words)}
-
-
-@pytest.mark.parametrize(
-    ("target", "values", "sdk"),
-    [
-        ("ios-arm64", ("iOS", "arm64", "arm64", "15.1"), "iPhoneOS"),
-        ("ios-simulator-arm64", ("iOS", "arm64", "arm64", "15.1"), "iPhoneSimulator"),
-        ("ios-simulator-x86_64", ("iOS", "x86_64", "x86_64", "15.1"), "iPhoneSimulator"),
-        ("macos-arm64", ("Darwin", "arm64", "arm64", "13.3"), "MacOSX"),
-        ("macos-x86_64", ("Darwin", "x86_64", "x86_64", "13.3"), "MacOSX"),
-        ("maccatalyst-arm64", ("Darwin", "arm64", "arm64", ""), "MacOSX"),
-    ],
-)
-def test_each_slice_is_described_to_cmake(target: str, values: tuple[str, ...], sdk: str) -> None:
-    """System, processor, architecture, oldest system and SDK, the host's own too: the plan is the same everywhere."""
-    found = defined(job(target))
-    assert tuple(found[name] for name in DEFINED) == values
-    assert found["CMAKE_OSX_SYSROOT"] == f"${{xcode}}/Platforms/{sdk}.platform/Developer/SDKs/{sdk}.sdk"
-    assert found["CMAKE_AR"] == "${wrappers}/ar"
-
-
-@pytest.mark.parametrize("target", OURS)
-def test_no_slice_is_built_with_xcodes_generator(target: str) -> None:
-    """With that nothing could be left out; upstream refuses `--ios` with any other, so that it is not asked for."""
-    arguments = job(target).arguments
-    assert arguments[arguments.index("--cmake_generator") + 1] == "Ninja"
-    assert not {"--ios", "--use_xcode", "--build_apple_framework"} & set(arguments)
-
-
-def test_mac_catalyst_is_a_macs_system_by_another_triple() -> None:
-    """Which every language's wrapper has; CMake would take the number for one of macOS, where 17 to 25 are none.
-
-    Upstream's own way hands MLAS the triple and further flags as one word, which newer clangs refuse.
-    """
-    planned = job("maccatalyst-arm64")
-    assert planned.toolchain.triple == "arm64-apple-ios15.1-macabi"
-    wrappers = dict(planned.toolchain.wrappers)
-    assert all("-target arm64-apple-ios15.1-macabi" in wrappers[name] for name in ("cc", "c++"))
-    assert defined(planned)["CMAKE_OSX_DEPLOYMENT_TARGET"] == ""
-    assert not {"--macos", "--apple_deploy_target", "--osx_arch"} & set(planned.arguments)
-
-
-@pytest.mark.parametrize("target", OURS)
-def test_the_linked_library_becomes_that_of_a_framework(target: str) -> None:
-    """Symbols first, while they are there; the signature last, when nothing changes the library any more."""
-    planned = job(target)
-    names = [command[0].rpartition("/")[2] for command in planned.finishing]
-    assert names == ["dsymutil", "strip", "install_name_tool", "codesign"]
-    versions = "" if target.startswith("ios-") else "Versions/A/"
-    assert f"@rpath/onnxruntime.framework/{versions}onnxruntime" in planned.finishing[2]
-    assert planned.expected_outputs == (
-        PurePosixPath("libonnxruntime.dylib"),
-        PurePosixPath("libonnxruntime.dylib.dwarf"),
-    )
-    assert all("${build}/libonnxruntime.dylib" in command for command in planned.finishing[1:])
 
 
 @pytest.mark.parametrize("target", OURS)

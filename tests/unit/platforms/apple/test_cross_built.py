@@ -12,7 +12,7 @@ from ortrim.compiling.plan import BuildJob
 from ortrim.compiling.workspace import JobPaths
 from ortrim.errors import BinaryError, StorageError
 from ortrim.platforms import APPLE
-from ortrim.platforms.apple.arguments import zig_apple_toolchain
+from ortrim.platforms.apple.arguments import is_cross_built, zig_apple_toolchain
 from refusing import refused
 from sample_plans import sample_plan
 
@@ -89,3 +89,10 @@ def test_what_is_missing_is_reported(job: BuildJob, paths: JobPaths, name: str) 
     """A folder that somebody cleared is a diagnostic."""
     (paths.configured / name).unlink()
     refused(StorageError, APPLE.finish, job, paths)
+
+
+def test_only_zigs_libraries_for_macs_are_cross_built(job: BuildJob) -> None:
+    """Those of Xcode are not, and no library for Linux is."""
+    assert is_cross_built(job)
+    assert not is_cross_built(sample_plan("macos-arm64").targets[0].job)
+    assert not is_cross_built(sample_plan("linux-arm64").targets[0].job)

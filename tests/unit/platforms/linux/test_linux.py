@@ -63,11 +63,6 @@ def test_cpuinfo_is_compiled_in_for_arm_when_the_sources_have_it() -> None:
     assert "onnxruntime_ENABLE_CPUINFO=OFF" in job(target="linux-arm64").arguments
 
 
-def test_musl_gets_the_header_that_it_lacks() -> None:
-    """Only there: everywhere else the system's own header is the right one."""
-    assert [name for name in TARGETS if "ORTRIM_MUSL=ON" in job(target=name).arguments] == ["linux-arm64-musl"]
-
-
 def test_a_static_library_is_expected_beside_the_shared_one() -> None:
     """The shared one is what the static one is made and judged by."""
     assert job(linkage="static").expected_outputs == (*job().expected_outputs, PurePosixPath("libonnxruntime.a"))
@@ -114,11 +109,6 @@ def test_relocations_are_packed_where_every_loader_reads_them(glibc: str, packed
     """An older glibc refuses the library."""
     flags = linker_flags(job(targets=(TargetSpec(id="linux-x64", glibc=glibc),)))
     assert ("-Wl,-z,pack-relative-relocs" in flags) == packed
-
-
-def test_musl_promises_no_version_that_reads_packed_relocations() -> None:
-    """It has read them since 1.2.4; older ones would crash."""
-    assert not [flag for flag in linker_flags(job(target="linux-arm64-musl")) if "relocs" in flag]
 
 
 def test_classical_operators_are_kept_when_a_model_needs_them() -> None:
@@ -176,12 +166,6 @@ def test_only_zig_promises_a_glibc() -> None:
     """What gcc makes loads where its own glibc does; the plan does not claim otherwise."""
     assert job().minimum_glibc == "2.28"
     assert job(toolchain=system_gcc()).minimum_glibc == ""
-
-
-def test_a_linux_package_is_not_assembled() -> None:
-    """One architecture, one package; and nothing is left to do when upstream's build has ended."""
-    assert LINUX.assembly([job()]) is None
-    assert job().finishing == ()
 
 
 def test_nothing_is_fetched_behind_our_back() -> None:

@@ -166,6 +166,7 @@ def test_a_class_is_named_as_its_macro_pastes_it() -> None:
 
 
 WHOLE: Final = DOUBLE.replace("double", "int64_t")
+HALF: Final = DOUBLE.replace("double", "MLFloat16").replace("kOnnxDomain", "kMSDomain")
 FOREIGN: Final = MAX.replace("kOnnxDomain", "kOtherDomain").replace("Max", "Pow")
 
 
@@ -202,6 +203,17 @@ def test_operators_that_only_quantized_models_would_get_are_not_registered(paths
     table = (paths.configured / REDUCED_TYPES / TABLES[0]).read_text()
     assert table.split() == f"const table[] = {{\n{NONE}{MAX}}};\n".split()
     assert kernels(paths) == [ALL[2]]
+
+
+@pytest.mark.parametrize(("float16", "expected"), [(True, (DOUBLE, HALF)), (False, (DOUBLE,))])
+def test_half_floats_that_no_model_has_are_not_registered(
+    paths: JobPaths, *, float16: bool, expected: tuple[str, ...]
+) -> None:
+    """Of contrib operators upstream registers every type; the float kernel beside stays."""
+    configure(paths, DOUBLE, HALF)
+    write_kept_kernels(paths, float16=float16)
+    table = (paths.configured / REDUCED_TYPES / TABLES[0]).read_text()
+    assert table.split() == "".join(("const table[] = {\n", NONE, *expected, "};\n")).split()
 
 
 def test_sources_have_no_types_beside_those_of_the_models(paths: JobPaths) -> None:

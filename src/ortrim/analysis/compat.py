@@ -19,7 +19,7 @@ from ortrim.base.files import storage_errors
 from ortrim.buildspec.buildspec import IN_PLACE, ModelSpec
 from ortrim.buildspec.load import name_from
 from ortrim.buildspec.problems import toml_string
-from ortrim.compiling.dead_kernels import FLOAT8, FLOAT8_PREFIX, SPARSE
+from ortrim.compiling.dead_kernels import FLOAT8, FLOAT8_PREFIX, FLOAT16, FLOAT16_NAME, SPARSE
 from ortrim.errors import ConvertError, Diagnostic, ExitCode, ModelError, OperatorsError, ToolError, UsageError
 from ortrim.models.convert import Conversion, convert
 from ortrim.models.full_runtime import FullRuntime, full_runtime
@@ -44,7 +44,9 @@ from ortrim.models.ort_format import IDENTIFIER, read_uses
 from ortrim.models.prepare import FACTS_LAYOUT, prepare
 from ortrim.pins.runtime import limits_of, runtime_pins
 
-COMPILED_OUT: Final = {installed.FLOAT4: "4-bit floats", FLOAT8: "8-bit floats", SPARSE: "sparse tensors"}
+COMPILED_OUT: Final = {
+    installed.FLOAT4: "4-bit floats", FLOAT8: "8-bit floats", FLOAT16: "16-bit floats", SPARSE: "sparse tensors",
+}  # fmt: skip
 """Kinds of values that a runtime may be compiled without whatever its operators are. An operator configuration alone
 does not say which."""
 Missing = Literal["operator", "opset", "type"]
@@ -209,7 +211,7 @@ def _rare_kinds(model: ModelUses) -> Iterator[tuple[str, str]]:
     Every value counts, one that no operator reads too: a library without exceptions ends the process at the type of an
     output, whether or not a node makes it.
     """
-    for kind, prefix in ((installed.FLOAT4, "Float4"), (FLOAT8, FLOAT8_PREFIX)):
+    for kind, prefix in ((installed.FLOAT4, "Float4"), (FLOAT8, FLOAT8_PREFIX), (FLOAT16, FLOAT16_NAME)):
         if types := [name for name in model.element_types if name.startswith(prefix)]:
             yield kind, f"values of {', '.join(types)}"
     if model.sparse:

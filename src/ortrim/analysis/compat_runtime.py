@@ -11,7 +11,7 @@ from ortrim.base.files import storage_errors
 from ortrim.base.json import read_json
 from ortrim.buildspec.buildspec import RuntimeSpec
 from ortrim.buildspec.targets import TARGETS, Architecture
-from ortrim.compiling.dead_kernels import AVX512_NCHWC, FLOAT8, SPARSE
+from ortrim.compiling.dead_kernels import AVX512_NCHWC, FLOAT8, FLOAT16, SPARSE
 from ortrim.compiling.plan import Manifest, PackagedLibrary, PackageManifest, PlannedModel
 from ortrim.errors import PackageError, bad_option
 from ortrim.models.convert import Conversion
@@ -27,6 +27,8 @@ ANY_LATER: Final = 2**31 - 1
 FLOAT4: Final = "float4"
 KINDS_LEFT_OUT: Final = (FLOAT4, FLOAT8, SPARSE)
 """What `--disable_types` compiles out that a model may have as values, in upstream's words; `float4` from 1.28 on."""
+WITHOUT_FLOAT16: Final = "ORTRIM_WITHOUT_FLOAT16=ON"
+"""By which our own hooks leave out 16-bit floats."""
 FORMAT_VERSIONS: Final = ("5", "6")
 """Versions of ORT format that a minimal build reads: `IsOrtModelVersionSupported` of `ort_format_version.h`, the same
 since 1.16."""
@@ -70,9 +72,10 @@ class InstalledRuntime:
 
     `label` names it for the user, `targets` are its targets' identifiers. `operators` is its configuration. `extended`
     says whether it is an extended minimal build, None when that is not known. `without` are the kinds of types that are
-    compiled out for every operator: some of `KINDS_LEFT_OUT`. `conversions` are those of the models that it was made
-    for, the usual one first. `channel_block` is how many channels lie in a block of models that are laid out so, where
-    that is known. `types_for_optimizers` is as in `BuildJob`; a configuration alone does not promise them.
+    compiled out for every operator: some of `KINDS_LEFT_OUT`, and 16-bit floats. `conversions` are those of the models
+    that it was made for, the usual one first. `channel_block` is how many channels lie in a block of models that are
+    laid out so, where that is known. `types_for_optimizers` is as in `BuildJob`; a configuration alone does not promise
+    them.
     """
 
     label: str
@@ -345,7 +348,8 @@ def _follows(arguments: tuple[str, ...], option: str, word: str) -> bool:
 def _without(arguments: tuple[str, ...], always: tuple[str, ...]) -> tuple[str, ...]:
     """Return the kinds of types that are compiled out, those that the platform `always` leaves out among them."""
     disabled = {kind for kind in KINDS_LEFT_OUT if _follows(arguments, "--disable_types", kind)}
-    return tuple(sorted(disabled.union(always)))
+    floats = {FLOAT16} if WITHOUT_FLOAT16 in arguments else frozenset[str]()
+    return tuple(sorted(disabled.union(always, floats)))
 
 
 def _conversions(models: tuple[PlannedModel, ...]) -> tuple[Conversion, ...]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import Final
 
-from ortrim.models.operators import ModelUses, RequiredOperators
+from ortrim.models.operators import FEW_BITS, ModelUses, RequiredOperators
 
 AVX512_KERNELS: Final = "avx512_kernels.cc"
 AVX512_NCHWC: Final = "avx512_nchwc.cc"
@@ -410,3 +410,35 @@ def unused_types(operators: RequiredOperators, models: Sequence[ModelUses]) -> t
         SPARSE: not names.isdisjoint(SPARSE_OPERATORS) or any(model.sparse for model in models),
     }
     return tuple(kind for kind in KINDS if not used[kind])
+
+
+DISPATCH: Final = re.compile(r"^struct MLAS_QNBIT_GEMM_DISPATCH \{.*?^\};", re.DOTALL | re.MULTILINE)
+DISPATCHED: Final = re.compile(r"^\s*\w+_Fn\* (\w+) = nullptr;", re.MULTILINE)
+OTHER_BITS: Final = re.compile(r"S?Q[28]Bit\w+")
+OF_FLOATS: Final = re.compile(r"SQ4Bit\w+_CompFp32")
+"""Functions of products whose first factor stays float32: those of any accuracy level but 4."""
+QUANTIZED_LEVEL: Final = 4
+
+
+def few_bits(models: Iterable[ModelUses]) -> tuple[tuple[int, int], ...]:
+    """Return the bits and accuracy levels of all models' products with weights of few bits; none if one is unknown."""
+    known = tuple(models)
+    if any(operator.name == FEW_BITS for model in known for operator in model.saved):
+        return ()
+    return tuple(sorted({each for model in known for each in model.few_bits}))
+
+
+def unused_products(header: str, used: Collection[tuple[int, int]]) -> tuple[str, ...] | None:
+    """Return the functions of MLAS's table for weights of few bits on x64 that products with 4 bits alone do without.
+
+    `used` are the bits and accuracy levels of all products. None when the table is not found. At level 4 upstream's
+    operator asks only for functions that every table of x64 has; where one is missing it takes another way, which is
+    right, too (contrib_ops/cpu/quantization/matmul_nbits.cc).
+    """
+    table = DISPATCH.search(header)
+    names = DISPATCHED.findall(table[0]) if table else ()
+    if not names:
+        return None
+    left = [OTHER_BITS] if {bits for bits, _ in used} == {4} else []
+    left += [OF_FLOATS] if all(level == QUANTIZED_LEVEL for _, level in used) else []
+    return tuple(name for name in names if any(kind.fullmatch(name) for kind in left))

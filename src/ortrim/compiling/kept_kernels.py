@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Final
 
 from ortrim.base.files import storage_errors, write_if_changed
-from ortrim.compiling.dead_kernels import COMMENT
+from ortrim.compiling.dead_kernels import COMMENT, FLOAT16_NAME
 from ortrim.compiling.mechanisms import text_of
 from ortrim.compiling.upstream import REDUCED_TYPES, TYPED, type_folder, typed_units
 from ortrim.compiling.workspace import JobPaths
@@ -150,24 +150,33 @@ QUANTIZED: Final = frozenset({"DequantizeLinear", "NhwcMaxPool", "QLinearConv", 
 
 
 def write_kept_kernels(
-    paths: JobPaths, *, everything: bool = False, types: Types | None = None, unasked: Collection[str] = ()
+    paths: JobPaths,
+    *,
+    everything: bool = False,
+    types: Types | None = None,
+    unasked: Collection[str] = (),
+    float16: bool = True,
 ) -> None:
     """Write the headers of a configured tree, where they have changed.
 
     With `everything`, and where tables or macros are not as they are known, sources keep all their kernels. With
     `types`, those that only upstream's optimizers ask for go, from the tables as well; so do those of operators
-    `unasked` for.
+    `unasked` for, and without `float16` those for 16-bit floats, which no model has then:
+    upstream registers every type of operators in its own domain.
     """
+
+    def leaves_out(kernel: Mapping[str, str]) -> bool:
+        unused = kernel.get("name") in unasked or not (float16 or kernel.get("type") != FLOAT16_NAME)
+        return unused or bool(types and _is_unused_integer(kernel, types))
+
     generated = paths.configured / REDUCED_TYPES
     with storage_errors(generated):
         macros = text_of(paths.sources / MACROS)
-        tables = {name: text_of(generated / name) for name in TABLES}
-        if types:
-            tables = {name: without_integers(text, macros, types) for name, text in tables.items()}
-        if unasked:
-            tables = {name: without_operators(text, macros, unasked) for name, text in tables.items()}
-        for name, text in tables.items() if types or unasked else ():
-            write_if_changed(generated / name, text)
+        tables = {}
+        for name in TABLES:
+            if table := text_of(generated / name):
+                tables[name] = without_kernels(table, macros, leaves_out)
+                write_if_changed(generated / name, tables[name])
         kept = {} if everything else registered_kernels(tables.values(), macros)
         registered = frozenset(kept.values())
         choosing = choosing_macros(macros) if kept else ""
@@ -201,33 +210,25 @@ def registered_kernels(tables: Iterable[str], macros: str) -> dict[str, str]:
     return dict(sorted(kept.items()))
 
 
-def without_integers(table: str, macros: str, types: Types) -> str:
-    """Return a table without kernels for integers of operators that have types, none of which is that integer's."""
+def without_kernels(table: str, macros: str, leaves_out: Callable[[Mapping[str, str]], bool]) -> str:
+    """Return a table without the kernels that are left out, as what their class's name is made of says."""
     names = _class_names(macros)
 
     def chosen(found: re.Match[str]) -> str:
         parameters, _ = names.get(found["name"], ((), ""))
-        meaning = dict(zip(parameters, _words(found["values"]), strict=False))
-        domain, kind = DOMAINS.get(meaning.get("domain", "")), meaning.get("type")
-        if domain is None or kind not in INTEGERS:
-            return found[0]
-        own = types(domain, meaning["name"])
-        used = {each for _, several in (*own.inputs, *own.outputs) for each in several}
-        return "" if used and not own.custom and kind not in used else found[0]
+        return "" if leaves_out(dict(zip(parameters, _words(found["values"]), strict=False))) else found[0]
 
     return ENTRY.sub(chosen, table)
 
 
-def without_operators(table: str, macros: str, names: Collection[str]) -> str:
-    """Return a table without kernels of operators, whatever their domain."""
-    classes = _class_names(macros)
-
-    def chosen(found: re.Match[str]) -> str:
-        parameters, _ = classes.get(found["name"], ((), ""))
-        meaning = dict(zip(parameters, _words(found["values"]), strict=False))
-        return "" if meaning.get("name") in names else found[0]
-
-    return ENTRY.sub(chosen, table)
+def _is_unused_integer(kernel: Mapping[str, str], types: Types) -> bool:
+    """Whether a kernel is for integers, and its operator has types, none of which is that integer's."""
+    domain, kind = DOMAINS.get(kernel.get("domain", "")), kernel.get("type")
+    if domain is None or kind not in INTEGERS:
+        return False
+    own = types(domain, kernel["name"])
+    used = {each for _, several in (*own.inputs, *own.outputs) for each in several}
+    return bool(used) and not own.custom and kind not in used
 
 
 def _without_loops(source: str, types: Types, registered: frozenset[str]) -> str:

@@ -98,7 +98,8 @@ class BuildJob:
 
     `nchwc_block_size` is that of the models in NCHWc layout: 8, or 16, which upstream's minimal builds do not run; 0
     without such models. `tiled` says whether one of their convolutions may take Winograd's products, and `depthwise`
-    whether one in plain layout, with one filter a channel, may take kernels of ours.
+    whether one in plain layout, with one filter a channel, may take kernels of ours. `few_bits` are the bits and
+    accuracy levels of their products with weights of few bits, none when not all are known.
 
     `arguments` are those of upstream's `build.py`; `finishing` are the commands that follow it, run one after the other
     in the build folder. `expected_outputs` is what is there in the end, the library first.
@@ -121,6 +122,7 @@ class BuildJob:
     nchwc_block_size: Literal[0, 8, 16] = 0
     tiled: bool = False
     depthwise: bool = False
+    few_bits: tuple[tuple[int, int], ...] = ()
     toolchain: Toolchain
     tools: tuple[tuple[str, str], ...]
     hooks_sha256: str

@@ -15,7 +15,7 @@ from ortrim.base.console import counted
 from ortrim.base.files import storage_errors, write_if_changed
 from ortrim.compiling import relink, translation_units
 from ortrim.compiling.compiler_cache import CompilerCache
-from ortrim.compiling.dead_kernels import cold_kernels
+from ortrim.compiling.dead_kernels import FLOAT16, cold_kernels
 from ortrim.compiling.kept_kernels import QUANTIZED, cut_units, write_kept_kernels
 from ortrim.compiling.mechanisms import API_TABLE, ASSIGNMENTS, EXTENSION, HOT_SOURCES, Mechanisms, find_mechanisms
 from ortrim.compiling.plan import BuildJob, CompiledUnits
@@ -100,6 +100,7 @@ def write_selection(
     laid_out: Iterable[str] = (),
     *,
     operators: Iterable[str] = (),
+    unused_products: Iterable[str] = (),
 ) -> None:
     """Write what `units.cmake` reads: the units that are not compiled, by their symbolic paths.
 
@@ -122,6 +123,7 @@ def write_selection(
         ("ORTRIM_LEFT_OUT", tuple(left_out)),
         ("ORTRIM_LAID_OUT", tuple(laid_out)),
         ("ORTRIM_OPERATORS", tuple(sorted(set(operators)))),
+        ("ORTRIM_UNUSED_PRODUCTS", tuple(unused_products)),
     )
     written = (f"set({name}\n" + "".join(f"  [==[{value}]==]\n" for value in values) + ")\n" for name, values in lists)
     write_if_changed(paths.hooks / SELECTION, "".join(written))
@@ -185,7 +187,8 @@ class SelectiveBuild:
         types = None if self.job.types_for_optimizers else operators.types_of
         named = {each.name for each in operators.operators}
         unasked = QUANTIZED if self.job.providers and not (whole or operators.everything or QUANTIZED & named) else ()
-        write_kept_kernels(self._paths, everything=whole, types=types, unasked=unasked)
+        float16 = FLOAT16 not in self.job.without_types
+        write_kept_kernels(self._paths, everything=whole, types=types, unasked=unasked, float16=float16)
 
     def compile_selected(
         self, index: translation_units.UnitIndex, *, every_kernel: bool = False
@@ -223,12 +226,19 @@ class SelectiveBuild:
         return relink.mlas_texts(self._paths)
 
     def _select(self, units: Iterable[str]) -> None:
-        write_if_changed(self._paths.hooks / ASSIGNMENTS, self.mechanisms.assignments)
-        write_if_changed(self._paths.hooks / API_TABLE, self.mechanisms.api_table)
+        found = self.mechanisms
+        write_if_changed(self._paths.hooks / ASSIGNMENTS, found.assignments)
+        write_if_changed(self._paths.hooks / API_TABLE, found.api_table)
         laid_out = laid_out_sources(self.job)
         operators = (each.name for each in parse_config(self.job.operator_config).operators)
         write_selection(
-            self._paths, units, self.job.hot_operators, self.mechanisms.left_out, laid_out, operators=operators
+            self._paths,
+            units,
+            self.job.hot_operators,
+            found.left_out,
+            laid_out,
+            operators=operators,
+            unused_products=found.unused_products,
         )
 
     def _known(self) -> translation_units.UnitIndex | None:

@@ -341,6 +341,7 @@ def _shared(job: plan.BuildJob) -> plan.BuildJob:
         nchwc_block_size=0,
         tiled=False,
         depthwise=False,
+        few_bits=(),
         linkage="shared",
         expected_outputs=job.expected_outputs if job.linkage == "shared" else outputs,
     )

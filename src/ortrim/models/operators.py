@@ -44,6 +44,10 @@ class OperatorId:
     name: str
 
 
+FEW_BITS: Final = "MatMulNBits"
+"""The operator that multiplies by weights of 2, 4 or 8 bits."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class RequiredOperators:
     """What a runtime must contain: operators in order, and types by domain and name.
@@ -79,7 +83,7 @@ class RequiredOperators:
     @property
     def multiplies_by_few_bits(self) -> bool:
         """Whether matrices are multiplied whose elements have 4 bits or so."""
-        return self.everything or any(operator.name == "MatMulNBits" for operator in self.operators)
+        return self.everything or any(operator.name == FEW_BITS for operator in self.operators)
 
 
 EMPTY = RequiredOperators()
@@ -189,7 +193,8 @@ class ModelUses:
     `saved` are the operators that optimizations saved in the model make; a plain minimal build does not apply these.
     `element_types` are those of all its values, in C++ names, of the elements of sequences and maps too, sorted; one
     that is not known is empty. `sparse` says whether it has sparse weights, `tiled` whether it has a convolution that
-    `resources/cmake/winograd.h` may compute, `depthwise` whether one that `depthwise_convolutions.h` may.
+    `resources/cmake/winograd.h` may compute, `depthwise` whether one that `depthwise_convolutions.h` may. `few_bits`
+    are the bits and the accuracy level of each product with weights of few bits (`MatMulNBits`), sorted.
     """
 
     format_version: str
@@ -199,6 +204,7 @@ class ModelUses:
     sparse: bool = False
     tiled: bool = False
     depthwise: bool = False
+    few_bits: tuple[tuple[int, int], ...] = ()
 
 
 def uses_of(required: RequiredOperators) -> tuple[OperatorUse, ...]:

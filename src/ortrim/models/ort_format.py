@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from ortrim.errors import ModelError
-from ortrim.models.operators import ELEMENT_TYPES, NCHWC, ModelUses, OperatorId, OperatorUse
+from ortrim.models.operators import ELEMENT_TYPES, FEW_BITS, NCHWC, ModelUses, OperatorId, OperatorUse
 
 IDENTIFIER: Final = b"ORTM"
 MAXIMUM_DEPTH: Final = 64
@@ -220,7 +220,16 @@ def _uses(session: Table) -> ModelUses:
         sparse=any(True for graph in graphs for _ in graph.tables(7)),
         tiled=any(_is_tiled(node, shapes) for graph in graphs for node in graph.tables(2)),
         depthwise=any(_is_depthwise(node, shapes) for graph in graphs for node in graph.tables(2)),
+        few_bits=tuple(
+            sorted({_bits(node) for graph in graphs for node in graph.tables(2) if node.text(5) == FEW_BITS})
+        ),
     )
+
+
+def _bits(node: Table) -> tuple[int, int]:
+    """Return a product's bits, 4 where it does not say, and its accuracy level."""
+    of = {attribute.text(0): attribute.integer(4, "q") for attribute in node.tables(10)}
+    return of.get("bits", 4), of.get("accuracy_level", 0)
 
 
 def _is_tiled(node: Table, shapes: Mapping[str, tuple[int, ...]]) -> bool:

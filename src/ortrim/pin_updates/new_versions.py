@@ -408,6 +408,7 @@ def make_unit_index(request: Request, console: Console) -> tuple[IndexMade, ...]
                     target.job,
                     operator_config=render_config(RequiredOperators(no_operators_means_all=True)),
                     without_types=(),
+                    few_bits=(),
                 )
             )
             # All operators with all types: what they need is what any fewer of them can need.

@@ -21,7 +21,7 @@ from ortrim.base.files import code_digest, shipped_folder, storage_errors, write
 from ortrim.base.json import from_json, to_canonical_json, to_json
 from ortrim.buildspec import buildspec
 from ortrim.buildspec.targets import CPUS, TARGETS
-from ortrim.compiling.dead_kernels import unused_types
+from ortrim.compiling.dead_kernels import few_bits, unused_types
 from ortrim.compiling.plan import BuildPlan, PlannedModel, PlannedTarget, Toolchain, digest
 from ortrim.compiling.upstream_arguments import optional_sources, require_possible
 from ortrim.errors import Diagnostic, StorageError, UsageError, VerifyError
@@ -329,6 +329,7 @@ def _contents(models: Models, cases: tuple[tuple[Case, ...], ...], hot: tuple[st
         unused_types=unused_types(models.operators, uses),
         tiled=any(each.tiled for each in uses),
         depthwise=any(each.depthwise for each in uses),
+        few_bits=few_bits(uses),
     )
 
 

@@ -17,7 +17,6 @@ from ortrim.buildspec.targets import (
     selected,
 )
 from ortrim.compiling import plan
-from ortrim.compiling.dead_kernels import FLOAT16
 from ortrim.compiling.upstream_arguments import compiled_sources, require_providers
 from ortrim.errors import PlanError, UsageError
 from ortrim.models.operators import RequiredOperators, needs_wide_characters, render_config
@@ -64,7 +63,8 @@ def _require_one_width(job: plan.BuildJob, laid_out: list[plan.PlannedModel]) ->
 class Contents:
     """What a library is for: models, their operators, those that are hot, and the kinds of values that none has.
 
-    `hot_operators` are those that `invoke hot` found, none for all; `tiled` and `depthwise` are as in `BuildJob`.
+    `hot_operators` are those that `invoke hot` found, none for all; `tiled`, `depthwise` and `few_bits` are as in
+    `BuildJob`.
     """
 
     operators: RequiredOperators
@@ -73,6 +73,7 @@ class Contents:
     hot_operators: tuple[str, ...] = ()
     tiled: bool = False
     depthwise: bool = False
+    few_bits: tuple[tuple[int, int], ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -140,9 +141,6 @@ def _job(
     """Return a target's job with its platform's options, and of the sources those that it then compiles."""
     known, platform = target.target, platform_of(target.target)
     chosen, linkage = build_options_of(spec, platform.KEPT), platform.linkage(spec, target)
-    # Of 16-bit floats only ARM64 has kernels, and upstream has none for Apple's systems.
-    has_float16 = known.architecture is Architecture.ARM64 and known.is_elf
-    unused = tuple(kind for kind in inside.unused_types if has_float16 or kind != FLOAT16)
     job = plan.BuildJob(
         target=known,
         ort_version=spec.onnxruntime.version,
@@ -163,12 +161,13 @@ def _job(
         linkage=linkage,
         providers=providers_of(spec, target),
         operator_config=render_config(inside.operators),
-        without_types=unused if chosen.type_reduction else (),
+        without_types=inside.unused_types if chosen.type_reduction else (),
         # In an order of their own, where what is hot is compiled otherwise than the rest.
         hot_operators=tuple(sorted(set(inside.hot_operators))) if chosen.hot != chosen.cold else (),
         nchwc_block_size=max((BLOCKS[model.layout] for model in inside.models if model.layout in BLOCKS), default=0),
         tiled=inside.tiled,
         depthwise=inside.depthwise,
+        few_bits=inside.few_bits,
         toolchain=toolchain,
         tools=tools,
         hooks_sha256=hooks_sha256,

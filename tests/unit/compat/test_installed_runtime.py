@@ -68,6 +68,7 @@ def test_an_app_has_what_every_abi_has(tmp_path: Path, android: AndroidPackage, 
         (("--minimal_build", "--build_dir", "extended"), False, ()),
         (("--minimal_build", "custom_ops", "extended"), True, ()),
         (("--disable_types", "sparsetensor", "float8", "--x"), False, ("float8", "sparsetensor")),
+        (("ORTRIM_WITHOUT_FLOAT16=ON",), False, ("float16",)),
     ],
 )
 def test_the_kind_of_build_is_read_from_the_arguments(

@@ -114,11 +114,12 @@ def test_another_version_of_the_format_is_an_obstacle(version: str) -> None:
 
 
 def test_types_that_are_compiled_out_are_an_obstacle() -> None:
-    """8-bit floats and sparse weights where they are left out; elsewhere they are none."""
-    wanted = replace(model(use("Reshape", 14)), element_types=("Float8E5M2", "float"), sparse=True)
+    """Small floats and sparse weights where they are left out; elsewhere they are none."""
+    wanted = replace(model(use("Reshape", 14)), element_types=("Float8E5M2", "MLFloat16", "float"), sparse=True)
     assert judge(runtime(CONFIG, extended=False), wanted, {}).fits
-    judged = judge(runtime(CONFIG, extended=False, without=("float8", "sparsetensor")), wanted, {})
-    assert [line.split(",")[0] for line in judged.obstacles] == ["it has values of Float8E5M2", "it has sparse weights"]
+    judged = judge(runtime(CONFIG, extended=False, without=("float16", "float8", "sparsetensor")), wanted, {})
+    kinds = ("values of Float8E5M2", "values of MLFloat16", "sparse weights")
+    assert [line.split(",")[0] for line in judged.obstacles] == [f"it has {kind}" for kind in kinds]
     assert judged.unknowns == ()
 
 

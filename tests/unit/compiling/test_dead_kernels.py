@@ -23,12 +23,14 @@ from ortrim.compiling.dead_kernels import (
     KernelTable,
     LinkedObject,
     cold_kernels,
+    few_bits,
     kernel_table,
     message_methods,
     reached_kernels,
     registering_words,
     superseded_kernels,
     table_kernels,
+    unused_products,
     unused_types,
     wanted_methods,
 )
@@ -576,3 +578,47 @@ def test_nothing_is_left_out_when_models_do_not_tell(
     operators: RequiredOperators, models: tuple[ModelUses, ...]
 ) -> None:
     assert unused_types(operators, models) == ()
+
+
+PRODUCTS = """\
+struct MLAS_QNBIT_GEMM_DISPATCH {
+    typedef size_t(Q8BitGemmPackQuantBDataSize_Fn)(size_t N);
+    Q8BitGemmPackQuantBDataSize_Fn* Q8BitGemmPackQuantBDataSize = nullptr;
+    SQ4BitGemmM1Kernel_CompFp32_Fn* SQ4BitGemmM1Kernel_CompFp32 = nullptr;
+    HQ4BitGemmKernel_CompFp16_Fn* HQ4BitGemmKernel_CompFp16 = nullptr;
+    SQ8BitGemmKernel_Fn* SQ8BitGemmKernel = nullptr;
+    SQ4BitGemmKernel_CompInt8_Fn* SQ4BitGemmKernel_CompInt8 = nullptr;
+    QuantizeARow_CompInt8_Fn* QuantizeARow_CompInt8 = nullptr;
+};
+SQ8Other_Fn* SQ8BitOther = nullptr;
+"""
+BYTES = ("Q8BitGemmPackQuantBDataSize", "SQ8BitGemmKernel")
+FLOATS = ("SQ4BitGemmM1Kernel_CompFp32",)
+
+
+@pytest.mark.parametrize(
+    ("used", "left"),
+    [
+        ([(4, 4)], (BYTES[0], *FLOATS, BYTES[1])),
+        ([(4, 0)], BYTES),
+        ([(4, 0), (4, 4)], BYTES),
+        ([(4, 4), (8, 4)], FLOATS),
+        ([(8, 4)], FLOATS),
+        ([(2, 0), (4, 4)], ()),
+    ],
+)
+def test_products_go_that_no_model_has(used: list[tuple[int, int]], left: tuple[str, ...]) -> None:
+    """Of 8 bits, where all have 4; of floats, where all are of level 4: what upstream's operator never asks for."""
+    assert unused_products(PRODUCTS, used) == left
+
+
+def test_products_stay_where_their_table_is_not_found() -> None:
+    assert unused_products("struct OTHER {\n};\n", [(4, 4)]) is None
+
+
+def test_products_are_those_of_all_models_if_all_are_known() -> None:
+    """An optimization that a model has saved may make one, of which nothing is known."""
+    models = [ModelUses(format_version="6", uses=(), few_bits=((bits, 4),)) for bits in (8, 4, 8)]
+    assert few_bits(models) == ((4, 4), (8, 4))
+    made = replace(models[0], saved=(OperatorId(domain="com.microsoft", opset=1, name="MatMulNBits"),))
+    assert few_bits([*models, made]) == ()

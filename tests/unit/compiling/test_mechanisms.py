@@ -283,6 +283,16 @@ def test_products_of_few_bits_have_their_kernels_where_a_model_has_them(tree: Jo
     assert entry not in mechanisms.find_mechanisms(tree, job_of(), texts).assignments
 
 
+def test_products_that_no_model_has_go_where_they_are_understood(tree: JobPaths) -> None:
+    header = "struct MLAS_QNBIT_GEMM_DISPATCH {\n  Kernel_Fn* SQ8BitKernel = nullptr;\n};\n"
+    job = replace(job_of(), few_bits=((4, 4),))
+    found = mechanisms.find_mechanisms(tree, job, TEXTS | {mechanisms.FEW_BITS_HEADER: header})
+    assert (found.unused_products, found.left_out) == (("SQ8BitKernel",), ())
+    assert mechanisms.find_mechanisms(tree, job, TEXTS).left_out == (mechanisms.FEW_BITS,)
+    arm = replace(job, target=TARGETS["linux-arm64"])
+    assert mechanisms.find_mechanisms(tree, arm, TEXTS).left_out == ()
+
+
 def test_unsigned_weights_never_meet_a_kernel_that_saturates() -> None:
     """With AVX-VNNI and AVX-512 without VNNI upstream's table for signed weights would have such a kernel."""
     text = CONSTRUCTOR.replace("U8S8Avx512Core;", "U8S8Avx512Core; this->GemmU8U8Dispatch = &U8S8Avx2;")

@@ -21,6 +21,7 @@ from ortrim.errors import ModelError
 from ortrim.models.operators import OperatorId
 from ortrim.models.ort_format import Damaged, Table, _uses, graphs_of, read_uses, root_of
 from refusing import refused
+from small_decoders import small_decoder
 
 RECORDED = Path(__file__).parent / "data" / "branching_first.ort"
 INT64 = TensorProto.INT64
@@ -121,6 +122,11 @@ def test_convolutions_with_one_filter_a_channel_are_known(
     x = value("x", shape=(1, shape[1] * attributes.get("group", 1), *(33 for _ in shape[2:])))
     model = model_of(nodes, [x], [value("y", shape=(None,) * len(shape))], initializers=[weights])
     assert read_uses(converted(model, tmp_path)).depthwise is depthwise
+
+
+@pytest.mark.parametrize("level", [1, 4])
+def test_bits_and_accuracy_levels_of_products_are_known(tmp_path: Path, level: int) -> None:
+    assert read_uses(converted(small_decoder(accuracy_level=level), tmp_path)).few_bits == ((4, level),)
 
 
 def test_what_is_no_tensor_has_no_type(tmp_path: Path) -> None:

@@ -44,6 +44,7 @@ from ortrim.platforms.android.jni import JAVA, find_jdk
 from ortrim.verify.judge import parity_of
 from ortrim.verify.target import ModelUnderTest
 from own_caches import zig_of_tests
+from program_files import write_program
 
 PROJECT: Final = Path(__file__).parents[1] / "integration" / "data" / "android_app"
 MAIN: Final = PROJECT / "src" / "main"
@@ -231,9 +232,7 @@ def built_by_cmake(library: Path, headers: Path, folder: Path) -> Path:
     prefab.mkdir(parents=True)
     (prefab / SONAME).symlink_to(library.resolve())
     (prefab / "onnxruntimeConfig.cmake").write_text(CONFIG.format(library=prefab / SONAME, headers=headers))
-    compiler = folder / "c++"
-    compiler.write_text(f'#!/bin/sh\nexec "{tools}/ziglang/zig" c++ "$@"\n')
-    compiler.chmod(0o755)
+    compiler = write_program(folder / "c++", f'exec "{tools}/ziglang/zig" c++ "$@"')
     jni = " ".join(f"-isystem{include}" for include in find_jdk().includes)
     cmake = tools / "cmake" / "data" / "bin" / "cmake"
     definitions = {

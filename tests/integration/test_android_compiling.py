@@ -19,6 +19,7 @@ from ortrim.pins.runtime import runtime_pins
 from ortrim.pins.shipped import tool_requirements
 from ortrim.platforms.android.ndk import ndk_toolchain
 from ortrim.sources.sources import fetch_sources
+from program_files import write_program
 from sample_plans import sample_plan
 
 pytestmark = pytest.mark.network
@@ -45,11 +46,9 @@ class Compiler:
     """The wrappers of the NDK's toolchain in front of zig's clang, called as CMake calls them."""
 
     def __init__(self, folder: Path, tools: Path, toolchain: Toolchain) -> None:
-        self.folder, self.program, self.wrapper = folder, folder / "clang", folder / "wrapper"
-        self.program.write_text(f'#!/bin/sh\nexec "{tools}/ziglang/zig" clang "$@"\n')
-        self.wrapper.write_text(dict(toolchain.wrappers)["c++"])
-        for path in (self.program, self.wrapper):
-            path.chmod(0o755)
+        self.folder = folder
+        self.program = write_program(folder / "clang", f'exec "{tools}/ziglang/zig" clang "$@"')
+        self.wrapper = write_program(folder / "wrapper", dict(toolchain.wrappers)["c++"])
         (folder / "common.h").write_text("inline int one() { return __ANDROID_API__; }\n")
         (folder / "a.cc").write_text("int two() { return one(); }\n")
         self.environment = dict(os.environ) | {

@@ -14,6 +14,7 @@ import pytest
 
 from ortrim.base.command import Completed, run
 from ortrim.errors import ExitCode
+from program_files import write_program
 from tls_server import forget_certificates, tls_server
 
 pytestmark = pytest.mark.network
@@ -204,10 +205,7 @@ def test_an_interrupted_run_is_repaired_by_the_next(checkout: Checkout, seconds:
 
 def test_a_marker_never_outlives_its_packages(ready_checkout: Checkout, tmp_path: Path) -> None:
     """A kill while the old environment is being removed leaves no marker: that goes first."""
-    (tmp_path / "rm").write_text(
-        f'#!/bin/sh\n[ "$1" != -rf ] || {{ kill -9 $PPID; exit; }}\nexec {shutil.which("rm")} "$@"\n'
-    )
-    (tmp_path / "rm").chmod(0o755)
+    write_program(tmp_path / "rm", f'[ "$1" != -rf ] || {{ kill -9 $PPID; exit; }}\nexec {shutil.which("rm")} "$@"')
     (ready_checkout.folder / "requirements.lock").write_text(small_lock() + "# changed\n")
     assert (ready_checkout.folder / ".venv" / "installed.lock").exists()
     done = Checkout(folder=ready_checkout.folder, settings={"PATH": f"{tmp_path}:{os.environ['PATH']}"}).bootstrap(

@@ -14,6 +14,7 @@ from ortrim.base.command import Completed, run
 from ortrim.base.scripts import packages_folder
 from ortrim.compiling.plan import Package
 from ortrim.pins.shipped import tool_requirements
+from program_files import write_program
 from wheel_package import PROGRAM, make_wheel_package
 
 pytestmark = pytest.mark.network
@@ -41,9 +42,7 @@ class Toolbox:
 def toolbox(tmp_path_factory: pytest.TempPathFactory) -> Toolbox:
     """Return the pinned tools, the compiler as one program, which is how CMake wants it."""
     folder = packages_folder("tools", tool_requirements())
-    compiler = tmp_path_factory.mktemp("compiler") / "cc"
-    compiler.write_text(f'#!/bin/sh\nexec "{folder}/ziglang/zig" cc "$@"\n')
-    compiler.chmod(0o755)
+    compiler = write_program(tmp_path_factory.mktemp("compiler") / "cc", f'exec "{folder}/ziglang/zig" cc "$@"')
     return Toolbox(cmake=folder / "cmake" / "data" / "bin" / "cmake", ninja=folder / "bin" / "ninja", compiler=compiler)
 
 

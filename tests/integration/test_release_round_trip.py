@@ -49,6 +49,7 @@ from ortrim.planning.planned import Planned
 from ortrim.planning.request import load
 from ortrim.platforms.android.aar import make_android_package
 from ortrim.platforms.apple.package import make_apple_package
+from program_files import write_program
 from refusing import refused
 from wheel_package import wheel_inputs
 
@@ -145,10 +146,7 @@ def delivered(
 @pytest.fixture
 def assets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Have a `gh`; return the folder in which it keeps the files of a release."""
-    program = tmp_path / "programs" / "gh"
-    program.parent.mkdir()
-    program.write_text(f'#!/bin/sh\nexec "{sys.executable}" "{gh_program.__file__}" "$@"\n')
-    program.chmod(0o755)
+    program = write_program(tmp_path / "programs" / "gh", f'exec "{sys.executable}" "{gh_program.__file__}" "$@"')
     monkeypatch.setenv("PATH", str(program.parent), prepend=":")
     monkeypatch.setenv(TOKEN, "t")
     monkeypatch.setenv("GH_STAND_IN", str(tmp_path / "hub.json"))

@@ -16,6 +16,7 @@ from ortrim.package.manifest import ComponentLicence
 from ortrim.planning.planner import Contents, PlanInput, make_plan
 from ortrim.platforms.android.aar import AarInputs, AarPart
 from ortrim.platforms.android.jni import Jdk
+from program_files import write_program
 from sample_package import MODEL, lay_out, part_inputs
 from sample_plans import OPERATORS, SOURCES, sample_spec, sample_toolchain
 
@@ -89,9 +90,7 @@ def with_program_header_32(library: bytes, kind: int, field: int, value: int) ->
 def fake_jdk(folder: Path) -> Jdk:
     """Return a Java compiler that makes the recorded class of whatever it is given."""
     folder.mkdir(parents=True, exist_ok=True)
-    program = folder / "javac"
-    program.write_text(JAVAC.format(recorded=RECORDED / "OnnxRuntime.class"))
-    program.chmod(0o755)
+    program = write_program(folder / "javac", JAVAC.format(recorded=RECORDED / "OnnxRuntime.class"))
     return Jdk(javac=program, version="17.0.15")
 
 

@@ -16,6 +16,7 @@ from android_root import android_root
 from ortrim.base.command import Completed, run
 from ortrim.base.tools import Program
 from ortrim.devices.adb import find_adb
+from program_files import write_program
 
 DAEMON: Final = "/usr/lib/android-sdk/platform-tools/adbd"
 PORTS: Final = (23401, 23402)
@@ -127,8 +128,7 @@ def adb_machine(
         programs = folder / "shims"
         programs.mkdir()
         for name, text in {"README": "programs of the test", **shims}.items():
-            (programs / name).write_text(text)
-            (programs / name).chmod(0o755)
+            write_program(programs / name, text)
         if emulator:
             (folder / "emulator").write_text(emulator)
         # Only a user namespace has emulators of its own (Linux 6.7); the host's are nobody's to change.

@@ -7,6 +7,7 @@ from typing import Final
 from ortrim.base.command import Completed, run
 from ortrim.base.scripts import packages_folder
 from ortrim.pins.shipped import tool_requirements
+from program_files import write_program
 from wheel_package import PROGRAM
 
 PROJECT: Final = """
@@ -51,10 +52,7 @@ class Application:
     @property
     def compiler(self) -> Path:
         """The pinned compiler as one program, which is how CMake wants it."""
-        path = self.folder / "cc"
-        path.write_text(f'#!/bin/sh\nexec "{self.tools}/ziglang/zig" cc "$@"\n')
-        path.chmod(0o755)
-        return path
+        return write_program(self.folder / "cc", f'exec "{self.tools}/ziglang/zig" cc "$@"')
 
     def cmake(self, *words: str | Path) -> Completed:
         return run((self.tools / "cmake" / "data" / "bin" / "cmake", *words), cwd=self.folder)

@@ -9,6 +9,7 @@ from ortrim.errors import ToolError, VerifyError
 from ortrim.parity.inputs import Case
 from ortrim.parity.measurements import HostFacts
 from ortrim.parity.runner import Repetition, RunRequest
+from program_files import write_program
 
 REPORT = (
     '{"schema":"ortrim-runner/1","status":"ok","runtime_version":"1.21.0","open_ms":1,"load_ms":2,'
@@ -38,8 +39,7 @@ def sample_request(folder: Path, script: str = GOOD, *, seconds: float = 20.0) -
     (folder / "case" / "input_000.npy").write_bytes(b"the input")
     (folder / "model" / "tiny.ort").write_bytes(b"the model")
     (folder / "libonnxruntime.so").write_bytes(b"the library")
-    (folder / "runner").write_text(HEAD + script)
-    (folder / "runner").chmod(0o755)
+    write_program(folder / "runner", HEAD + script)
     return RunRequest(
         runner=folder / "runner",
         library=folder / "libonnxruntime.so",

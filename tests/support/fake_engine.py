@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from program_files import write_program
+
 COMMON = """\
 #!{python}
 import json, os, pathlib, subprocess, sys
@@ -52,9 +54,7 @@ class FakeEngine:
         (home / "bin").mkdir(parents=True, exist_ok=True)
         self.answers: dict[str, tuple[int, str]] = {}
         self._write_answers()
-        program = home / "bin" / name
-        program.write_text(COMMON.format(python=sys.executable, home=str(home), name=name))
-        program.chmod(0o755)
+        write_program(home / "bin" / name, COMMON.format(python=sys.executable, home=str(home), name=name))
 
     def answer(self, start: str, code: int, text: str) -> None:
         """From now on, a command that starts so ends with this exit code and these words."""

@@ -10,6 +10,7 @@ from ortrim.base.tools import EMULATIONS, InstalledTool
 from ortrim.devices.qemu import Machine, QemuSystem
 from ortrim.sources.debian import DebianPackage
 from ortrim.sources.root_file_systems import MachineParts
+from program_files import write_program
 
 CPU_INFORMATION = b"Features\t: fp asimd\nCPU implementer\t: 0x41\nCPU part\t: 0xd03\n"
 FACTS = {"cpuinfo": CPU_INFORMATION, "meminfo": b"MemTotal:  226640 kB\n", "release": b"6.12.107-cloud\n"}
@@ -38,8 +39,7 @@ def sent_files(files: dict[str, bytes], *, kind: bytes = tarfile.REGTYPE) -> byt
 
 def fake_tool(place: Path, script: str, name: str = "qemu-system-aarch64") -> InstalledTool:
     place.mkdir(parents=True, exist_ok=True)
-    (place / name).write_text(f"#!/bin/sh\n{script}\n")
-    (place / name).chmod(0o755)
+    write_program(place / name, script)
     return InstalledTool(name=name, path=place / name, version="7.2.22")
 
 

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from program_files import write_program
+
 PROGRAM = """\
 #!{python}
 import json, os, sys
@@ -39,10 +41,7 @@ class FakePrograms:
         """Make programs, by name or as the file that they are."""
         text = PROGRAM.format(python=sys.executable, folder=str(self.folder))
         for name in names:
-            path = self.folder / "bin" / name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text)
-            path.chmod(0o755)
+            write_program(self.folder / "bin" / name, text)
 
     def answer(self, *words: str, stdout: str = "", stderr: str = "", code: int = 0, once: str = "") -> None:
         self._answers.append({"words": words, "stdout": stdout, "stderr": stderr, "code": code, "once": once})

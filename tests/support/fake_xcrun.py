@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from ortrim.base.tools import Program
+from program_files import write_program
 
 SPAWN = 'shift 3; exec "$@"'
 """What a simulator does with a program: it is one of this machine's."""
@@ -24,8 +25,7 @@ class FakeXcrun:
         # Without the document's path, which is another one each time.
         note = f"printf '%s\\n' \"$*\" | sed 's/ --json-output [^ ]*//' >>'{self.log}'\n"
         cases = "".join(f"  {pattern})\n{script}\n;;\n" for pattern, script in answers.items())
-        self.program.write_text(f'#!/bin/sh\n{note}{LINE}case "$*" in\n{cases}esac\n')
-        self.program.chmod(0o755)
+        write_program(self.program, f'{note}{LINE}case "$*" in\n{cases}esac')
         self.xcrun = Program(path=self.program, environment={"PATH": "/usr/bin:/bin"})
 
     @property

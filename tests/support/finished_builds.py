@@ -7,6 +7,7 @@ from ortrim.compiling.executor import finished_runner
 from ortrim.compiling.plan import CompilerCacheUse, PlannedTarget
 from ortrim.compiling.workspace import finished_build, write_facts
 from ortrim.platforms.android.jni import BINDING, SYMBOLS, finished_jni
+from program_files import write_program
 
 
 def leave_build(target: PlannedTarget) -> Path:
@@ -23,10 +24,7 @@ def leave_build(target: PlannedTarget) -> Path:
 
 def leave_runner(target: PlannedTarget) -> Path:
     """Write a program where the compiled runner lies, and return it."""
-    runner = finished_runner(target.runner)
-    runner.parent.mkdir(parents=True)
-    runner.write_text("#!/bin/sh\n")
-    runner.chmod(0o755)
+    runner = write_program(finished_runner(target.runner))
     record_entry(runner.parent)
     return runner
 

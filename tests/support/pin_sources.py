@@ -11,6 +11,7 @@ import gh_program
 from fake_programs import FakePrograms
 from ortrim.pins.shipped import action_pins, image_pins
 from ortrim.sources.commits import git
+from program_files import write_program
 from upstream_likeness import served
 
 DIGEST: Final = f"sha256:{'a' * 64}"
@@ -42,9 +43,7 @@ def add_hub(
     programs.answer("docker", "--version", stdout="Docker version 28.0.1, build abc\n")
     programs.answer("docker", "info", stdout="28.0.1 [name=seccomp]\n")
     programs.answer("docker", stdout=f"python@{DIGEST}\n")
-    program = programs.folder / "bin" / "gh"
-    program.write_text(f'#!/bin/sh\nexec "{sys.executable}" "{gh_program.__file__}" "$@"\n')
-    program.chmod(0o755)
+    write_program(programs.folder / "bin" / "gh", f'exec "{sys.executable}" "{gh_program.__file__}" "$@"')
     return {"GH_STAND_IN": str(state), "GH_STAND_IN_TAGS": " ".join(tags), "GH_STAND_IN_SIGNED": " ".join(signed)}
 
 

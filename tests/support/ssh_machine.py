@@ -15,6 +15,7 @@ from typing import Final
 from adb_machine import until
 from loopback_service import free_port
 from ortrim.base.command import run
+from program_files import write_program
 from running import running
 
 NAMESPACES: Final = ("unshare", "--mount", "--pid", "--fork", "--kill-child")
@@ -78,9 +79,7 @@ class SshMachine:
 
     def shim(self, name: str, script: str) -> None:
         """Put a program of the test's own in the place of one of the board's."""
-        path = self.folder / "shims" / name
-        path.write_text(f"#!/bin/sh\n{script}\n")
-        path.chmod(0o755)
+        write_program(self.folder / "shims" / name, script)
 
     def cut(self) -> None:
         """End every connection there is, as a broken network does; the server goes on."""

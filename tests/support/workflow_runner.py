@@ -13,6 +13,7 @@ from typing import Any, Final
 from ortrim.base.command import Completed, run
 from ortrim.base.scripts import ISOLATED_PYTHON, environment_with, packages_folder
 from ortrim.sources.commits import git
+from program_files import write_program
 
 ROOT: Final = Path(__file__).parents[2]
 TOOLS: Final = ROOT / "tests" / "integration" / "data" / "workflow-tools.txt"
@@ -57,8 +58,7 @@ def take_packages_of_the_tests(clone: Path, start_up: str = "") -> None:
     own = sysconfig.get_path("purelib")
     (packages / "tests.pth").write_text(f"{clone.resolve() / 'src'}\n{own}\nimport tests_start_up\n")
     for name, (module, function) in PROGRAMS.items():
-        (folder / "bin" / name).write_text(COMMAND.format(module, function.partition(".")[0], function))
-        (folder / "bin" / name).chmod(0o755)
+        write_program(folder / "bin" / name, COMMAND.format(module, function.partition(".")[0], function))
     (folder / "installed.lock").write_text(f"# {folder}\n{(clone / 'requirements-dev.lock').read_text()}")
     (folder / "installed.toml").write_bytes((clone / "pyproject.toml").read_bytes())
 

@@ -12,6 +12,7 @@ from ortrim.compiling.executor import Executor
 from ortrim.compiling.plan import digest
 from ortrim.compiling.workspace import BuildInputs, Parallelism, finished_build
 from ortrim.platforms import platform_of
+from program_files import write_program
 from sample_plans import sample_plan
 
 LIBRARY = "MinSizeRel/libonnxruntime.so.1.21.0"
@@ -70,9 +71,7 @@ class Workshop:
         path.write_text(PREAMBLE + "".join(blocks), encoding="utf-8")
 
     def tool(self, name: str, script: str) -> None:
-        path = self.folder / "tools" / "bin" / name
-        path.write_text(f"#!/bin/sh\n{script}\n")
-        path.chmod(0o755)
+        write_program(self.folder / "tools" / "bin" / name, script)
 
     def executor(
         self, on_progress: Callable[[int, int, str], None] | None = None, *, pruned: bool = True, cached: bool = True

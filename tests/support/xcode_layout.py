@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Final
 
 from ortrim.platforms.apple.xcode import PROGRAMS, SDKS
+from program_files import write_program
 
 XCODE_VERSION: Final = "16.4"
 VERSION_SAID: Final = "Xcode {version}\nBuild version 16F6"
@@ -42,14 +43,10 @@ class Programs:
         self.says("xcrun", "Apple clang version 17.0.0 (clang-1700.0.13.5)")
         self.says("xcodebuild-first", "")
         answers = 'case "$1" in -version) cat "$DEVELOPER_DIR/version" ;; *) exec xcodebuild-first ;; esac'
-        self._write("xcodebuild", answers)
+        write_program(folder / "xcodebuild", answers)
 
     def says(self, name: str, words: str, *, code: int = 0) -> None:
         """Let a program print words, on its error stream when it fails."""
         (self.folder / f"{name}.txt").write_text(words + "\n")
         stream = " >&2" if code else ""
-        self._write(name, f'cat "{self.folder}/{name}.txt"{stream}; exit {code}')
-
-    def _write(self, name: str, text: str) -> None:
-        (self.folder / name).write_text(f"#!/bin/sh\n{text}\n")
-        (self.folder / name).chmod(0o755)
+        write_program(self.folder / name, f'cat "{self.folder}/{name}.txt"{stream}; exit {code}')

@@ -5,6 +5,7 @@ import pytest
 
 from availability import Availability, is_present, read_unavailable
 from browser import browser_program
+from program_files import write_program
 
 
 def availability(
@@ -99,8 +100,7 @@ def test_a_browser_is_the_first_that_shows_a_page(
     """By whatever name a system has one; Ubuntu's package asks for a snap, and the snap sees no file below /tmp."""
     (tmp_path / "cat").symlink_to(shutil.which("cat") or "absent")
     for name, text in programs.items():
-        (tmp_path / name).write_text(text)
-        (tmp_path / name).chmod(0o755)
+        write_program(tmp_path / name, text)
     monkeypatch.setenv("PATH", str(tmp_path))
     assert browser_program() == taken
     assert is_present("chromium") == (taken is not None)

@@ -12,6 +12,7 @@ import pytest
 
 from ortrim.base.command import Completed, run
 from ortrim.errors import ExitCode
+from program_files import write_program
 
 ROOT: Final = Path(__file__).parents[2]
 FILES: Final = ("bootstrap", "pyproject.toml", "requirements-dev.lock", "requirements.lock")
@@ -31,8 +32,7 @@ class Machine:
         return run([self.checkout / "bootstrap", *arguments], environment=environment, timeout_seconds=60)
 
     def program(self, name: str, text: str) -> None:
-        (self.programs / name).write_text(f"#!/bin/sh\n{text}\n")
-        (self.programs / name).chmod(0o755)
+        write_program(self.programs / name, text)
 
 
 @pytest.fixture

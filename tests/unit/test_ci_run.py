@@ -9,6 +9,7 @@ import pytest
 from browser import PROGRAMS
 from fake_programs import FakePrograms
 from ortrim.base.command import run
+from program_files import write_program
 
 SCRIPT: Final = Path(__file__).parents[2] / ".ci" / "run"
 BASH: Final = shutil.which("bash") or "bash"
@@ -88,8 +89,7 @@ def test_the_system_s_python_can_make_virtual_environments(tmp_path: Path) -> No
 
 def test_the_readme_s_commands_run_on_a_bare_machine(tmp_path: Path) -> None:
     """In a clone, one after the other, each with a HOME that was empty, and nothing else of this environment."""
-    (tmp_path / "bootstrap").write_text('#!/bin/sh\nenv >> ~/seen\necho "$@" | tee -a ~/ran\n')
-    (tmp_path / "bootstrap").chmod(0o755)
+    write_program(tmp_path / "bootstrap", 'env >> ~/seen\necho "$@" | tee -a ~/ran')
     (tmp_path / "README.md").write_text("```sh\n./bootstrap invoke build   # one\n./bootstrap pytest\n```\nrm no\n")
     name = ("-c", "user.name=x", "-c", "user.email=x@x")
     for words in (("init", "-q"), ("add", "."), (*name, "commit", "-q", "-m", "x")):

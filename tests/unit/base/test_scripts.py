@@ -12,6 +12,7 @@ from ortrim.base import scripts
 from ortrim.base.command import Completed, run
 from ortrim.base.scripts import ISOLATED_PYTHON, OWN, Interpreter, environment_with, find_interpreter, packages_folder
 from ortrim.errors import Diagnostic, ExitCode, NetworkError, StorageError, ToolError
+from program_files import write_program
 from refusing import refused
 from small_wheels import write_wheel
 
@@ -206,13 +207,6 @@ NAME = f"python{HERE[0]}.{HERE[1]}"
 ABSENT = (3, 99)
 
 
-def shim(folder: Path, text: str, name: str = NAME) -> Path:
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / name).write_text(f"#!/bin/sh\n{text}\n")
-    (folder / name).chmod(0o755)
-    return folder / name
-
-
 def real(folder: Path) -> Path:
     folder.mkdir(parents=True)
     (folder / NAME).symlink_to(Path(sys.executable).resolve())
@@ -224,7 +218,7 @@ def real(folder: Path) -> Path:
 )
 def test_one_that_will_not_do_hides_no_other(tmp_path: Path, text: str) -> None:
     """Shims of versions that are not there, other implementations, and those with another ABI."""
-    shim(tmp_path / "first", text)
+    write_program(tmp_path / "first" / NAME, text)
     program = real(tmp_path / "second")
     path = os.pathsep.join(map(str, (tmp_path / "absent", tmp_path / "first", program.parent)))
     assert find_interpreter((ABSENT, HERE), {"PATH": path}) == Interpreter(program=str(program), version=HERE)

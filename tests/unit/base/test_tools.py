@@ -7,6 +7,7 @@ from ortrim.base.tools import EMULATIONS, QEMU_SYSTEM, Tool, install_command, ma
 from ortrim.buildspec.targets import TARGETS, OperatingSystem
 from ortrim.errors import ExitCode, ToolError
 from ortrim.planning.doctor import DEVICE_TOOLS, machine_parts_found
+from program_files import write_program
 from refusing import refused
 
 pytestmark = pytest.mark.usefixtures("cache")
@@ -20,11 +21,9 @@ def programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-def write_program(folder: Path, name: str, prints: str, exit_code: int = 0) -> None:
+def install(folder: Path, name: str, prints: str, exit_code: int = 0) -> None:
     (folder / f"{name}.out").write_text(prints)
-    program = folder / name
-    program.write_text(f'#!/bin/sh\nwhile read -r line; do echo "$line"; done <"$0.out"\nexit {exit_code}\n')
-    program.chmod(0o755)
+    write_program(folder / name, f'while read -r line; do echo "$line"; done <"$0.out"\nexit {exit_code}')
 
 
 RECORDED = {
@@ -40,14 +39,14 @@ RECORDED = {
 @pytest.mark.parametrize("name", RECORDED)
 def test_versions_are_read_from_what_tools_print(programs: Path, name: str) -> None:
     printed, version = RECORDED[name]
-    write_program(programs, name, printed)
+    install(programs, name, printed)
     installed = require(Tool(name=name, package="any"))
     assert (installed.version, installed.path) == (version, programs / name)
 
 
 @pytest.mark.parametrize(("minimum", "good"), [((12,), True), ((12, 2, 0), True), ((12, 2, 1), False), ((13,), False)])
 def test_a_version_is_compared_as_numbers(programs: Path, minimum: tuple[int, ...], *, good: bool) -> None:
-    write_program(programs, "gcc", RECORDED["gcc"][0])
+    install(programs, "gcc", RECORDED["gcc"][0])
     tool = Tool(name="gcc", package="gcc", minimum=minimum)
     if good:
         assert require(tool).name == "gcc"
@@ -59,7 +58,7 @@ def test_a_version_is_compared_as_numbers(programs: Path, minimum: tuple[int, ..
 
 
 def test_an_absent_tool_says_how_to_get_it(programs: Path) -> None:
-    write_program(programs, "apt-get", "")
+    install(programs, "apt-get", "")
     error = refused(ToolError, require, Tool(name="clang++", package="clang"))
     assert error.code == "tool-missing"
     assert error.hint.endswith("apt-get install clang")
@@ -69,7 +68,7 @@ def test_an_absent_tool_says_how_to_get_it(programs: Path) -> None:
 @pytest.mark.parametrize(("prints", "exit_code"), [("", 0), ("no number here\n", 0), ("gcc 12.2.0\n", 1), ("v12\n", 0)])
 def test_a_tool_that_names_no_version_is_broken(programs: Path, prints: str, exit_code: int) -> None:
     """A stub that exists but does not work is not taken for the tool."""
-    write_program(programs, "gcc", prints, exit_code)
+    install(programs, "gcc", prints, exit_code)
     assert refused(ToolError, require, Tool(name="gcc", package="gcc")).code == "tool-broken"
 
 
@@ -85,7 +84,7 @@ def test_a_tool_that_names_no_version_is_broken(programs: Path, prints: str, exi
     ],
 )
 def test_the_command_fits_the_system(programs: Path, manager: str, ending: str) -> None:
-    write_program(programs, manager, "")
+    install(programs, manager, "")
     assert install_command("git").endswith(ending)
 
 
@@ -101,21 +100,20 @@ def test_the_command_fits_the_system(programs: Path, manager: str, ending: str) 
 )
 def test_the_package_has_the_systems_own_name(programs: Path, manager: str, package: str, ending: str) -> None:
     """Debian's names are not everybody's: a command that finds no such package helps nobody."""
-    write_program(programs, manager, "")
+    install(programs, manager, "")
     assert install_command(package).endswith(ending)
 
 
 @pytest.mark.parametrize(("user", "begins"), [(0, "apt-get"), (1000, "sudo apt-get")])
 def test_only_root_needs_no_sudo(programs: Path, monkeypatch: pytest.MonkeyPatch, user: int, begins: str) -> None:
-    write_program(programs, "apt-get", "")
+    install(programs, "apt-get", "")
     monkeypatch.setattr("os.geteuid", lambda: user)
     assert install_command("git").startswith(begins)
 
 
 def test_a_tool_with_words_of_its_own(programs: Path) -> None:
     """Some programs want other words for their version, and print it to standard error, as `ssh -V` does."""
-    (programs / "ssh").write_text('#!/bin/sh\n[ "$1" = -V ] && echo "OpenSSH_9.2p1 Debian-2, OpenSSL 3.0.17" >&2\n')
-    (programs / "ssh").chmod(0o755)
+    write_program(programs / "ssh", '[ "$1" = -V ] && echo "OpenSSH_9.2p1 Debian-2, OpenSSL 3.0.17" >&2')
     assert require(Tool(name="ssh", package="openssh-client", version_words=("-V",))).version == "9.2"
     assert refused(ToolError, require, Tool(name="ssh", package="openssh-client")).code == "tool-broken"
 

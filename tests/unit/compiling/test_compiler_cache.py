@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from ortrim.compiling import compiler_cache
 from ortrim.compiling.plan import CompilerCacheUse
+from program_files import write_program
 
 RECORD = 'echo "$(basename "$0") $*" >>"$(dirname "$0")/calls"'
 COUNTERS = {"direct_cache_hit": 3, "preprocessed_cache_hit": 4, "cache_miss": 2}
@@ -27,8 +28,7 @@ class Programs:
         self.sccache("")
 
     def write(self, name: str, script: str) -> None:
-        (self.folder / name).write_text(f"#!/bin/sh\n{RECORD}\n{script}\n")
-        (self.folder / name).chmod(0o755)
+        write_program(self.folder / name, f"{RECORD}\n{script}")
 
     def ccache(self, script: str, counters: object = COUNTERS) -> None:
         keep = 'cp "$CCACHE_CONFIGPATH" "$(dirname "$0")/configuration"'

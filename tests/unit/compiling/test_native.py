@@ -25,6 +25,7 @@ from ortrim.compiling.executor import Executor, linked_files, write_static_libra
 from ortrim.compiling.plan import BuildJob, CompilerCacheUse
 from ortrim.errors import BinaryError, BuildError, Diagnostic, ExitCode, StorageError, ToolError
 from ortrim.platforms.android.ndk import PROGRAMS
+from program_files import write_program
 from refusing import refused
 from sample_plans import MODELS, sample_plan, system_gcc
 from workshop import GOOD, LIBRARY, LINKED, Workshop
@@ -293,10 +294,7 @@ def test_a_measurement_leaves_the_cache_alone(workshop: Workshop) -> None:
 
 def test_programs_of_the_system_are_found_on_path(workshop: Workshop, monkeypatch: pytest.MonkeyPatch) -> None:
     """A plan names gcc; the job gets the place where this machine's PATH has it."""
-    program = workshop.folder / "bin" / "gcc"
-    program.parent.mkdir()
-    program.write_text("#!/bin/sh\n")
-    program.chmod(0o755)
+    program = write_program(workshop.folder / "bin" / "gcc")
     monkeypatch.setenv("PATH", str(program.parent))
     inputs = workshop.executor().inputs
     environment = workspace.job_environment(
@@ -313,10 +311,7 @@ Compile = Callable[[str], Path]
 @pytest.fixture
 def compile_runner(workshop: Workshop) -> Compile:
     def compiled(script: str) -> Path:
-        compiler = workshop.folder / "tools" / "ziglang" / "zig"
-        compiler.parent.mkdir(exist_ok=True)
-        compiler.write_text(f"#!/bin/sh\n{script}\n")
-        compiler.chmod(0o755)
+        write_program(workshop.folder / "tools" / "ziglang" / "zig", script)
         (target,) = sample_plan(workshop.job.target.identifier).targets
         return workshop.executor().run_runner(target.runner)
 
@@ -361,9 +356,7 @@ def android_job(options: AndroidSpec | None = None) -> BuildJob:
 def ndk(tmp_path: Path) -> Path:
     """Lay out an NDK whose one working program copies what it should strip, and a real library for ONNX Runtime's."""
     folder = lay_out_ndk(tmp_path / "the ndk")
-    program = folder / LINUX / PROGRAMS["llvm-objcopy"]
-    program.write_text(COPIES)
-    program.chmod(0o755)
+    write_program(folder / LINUX / PROGRAMS["llvm-objcopy"], COPIES)
     return folder
 
 
@@ -480,13 +473,6 @@ def paths(tmp_path: Path) -> workspace.JobPaths:
     return made
 
 
-def zig(paths: workspace.JobPaths, script: str) -> None:
-    program = paths.tools / "ziglang" / "zig"
-    program.parent.mkdir(parents=True)
-    program.write_text(f"#!/bin/sh\n{script}\n")
-    program.chmod(0o755)
-
-
 def test_a_static_library_is_joined_from_what_the_link_took() -> None:
     """In its order, each once; the linker's sections are no file, and the compiler's runtime is the application's."""
     found = linked_files(BINARIES / "onnxruntime-excerpt.map")
@@ -497,7 +483,7 @@ def test_a_static_library_is_joined_from_what_the_link_took() -> None:
 
 
 def test_a_linker_that_fails_is_a_failed_build(job: BuildJob, paths: workspace.JobPaths) -> None:
-    zig(paths, "echo 'ld.lld: error: no room' >&2; exit 1")
+    write_program(paths.tools / "ziglang" / "zig", "echo 'ld.lld: error: no room' >&2; exit 1")
     caught = refused(BuildError, write_static_library, job, paths)
     error = caught
     assert (error.code, error.exit_code, error.where) == ("build-failed", ExitCode.BUILD, "linux-x64")

@@ -21,6 +21,7 @@ from ortrim.compiling.toolchains import (
     zig_toolchain,
 )
 from ortrim.errors import ToolError
+from program_files import write_program
 from refusing import refused
 from wrapper_bench import WrapperBench
 
@@ -270,9 +271,7 @@ Install = Callable[..., None]
 
 
 def run_wrapper(text: str, compiler: str, folder: Path, *arguments: str) -> Completed:
-    wrapper = folder / "wrapper"
-    wrapper.write_text(text)
-    wrapper.chmod(0o755)
+    wrapper = write_program(folder / "wrapper", text)
     names = ("ORTRIM_COMPILER_C", "ORTRIM_COMPILER_CXX")
     places = {"PATH": "/usr/local/bin:/usr/bin:/bin", "ORTRIM_SOURCES": "/sources", "ORTRIM_BUILD": str(folder)}
     return run((wrapper, *arguments), cwd=folder, environment=places | dict.fromkeys(names, compiler))
@@ -284,8 +283,7 @@ def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Install:
 
     def put(*names: str, printed: str = "") -> None:
         for name in names:
-            (tmp_path / name).write_text(f"#!/bin/sh\nprintf '%s\\n' '{printed}'\n")
-            (tmp_path / name).chmod(0o755)
+            write_program(tmp_path / name, f"printf '%s\\n' '{printed}'")
 
     return put
 

@@ -43,6 +43,7 @@ from ortrim.platforms.android.jni import Jdk, build_jni_library
 from ortrim.platforms.android.ndk import ndk_toolchain
 from ortrim.sources.debian import DebianPackage, PackageRequest
 from ortrim.sources.root_file_systems import DebianRoot
+from program_files import write_program
 from refusing import refused
 from sample_plans import sample_plan, system_gcc
 from workshop import GOOD, LINKED, Workshop
@@ -262,10 +263,7 @@ TO_OUTPUT = 'while [ "$1" != -o ]; do shift; done; '
 
 
 def compiler(workshop: Workshop, script: str) -> RunnerJob:
-    path = workshop.folder / "tools" / "ziglang" / "zig"
-    path.parent.mkdir(exist_ok=True)
-    path.write_text(f"#!/bin/sh\n{script}\n")
-    path.chmod(0o755)
+    write_program(workshop.folder / "tools" / "ziglang" / "zig", script)
     (target,) = sample_plan(workshop.job.target.identifier).targets
     return target.runner
 
@@ -475,8 +473,7 @@ def test_what_a_killed_build_of_the_same_image_left_is_removed_first(
 ) -> None:
     program = docker.home / "bin" / "buildah"
     mine, anothers = (json.dumps({"History": [containers.image_label(tag)]}) for tag in (TAG, "ortrim-linux:4567"))
-    program.write_text(BUILDAH_SCRIPT.format(home=docker.home, mine=mine, anothers=anothers))
-    program.chmod(0o755)
+    write_program(program, BUILDAH_SCRIPT.format(home=docker.home, mine=mine, anothers=anothers))
     containers.build_image(UsableEngine(engine=BUILDAH, version="1.28.2", rootless=False), *image, tmp_path, print)
     words = (docker.home / "words").read_text().splitlines()
     assert [line for line in words if line.startswith("rm")] == ["rm mine"]

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from ortrim.devices import adb
 from ortrim.devices.adb import adb_error, find_adb, known_error, server_version, state_error
 from ortrim.errors import ExitCode, ToolError
+from program_files import write_program
 
 VERSION = "echo 'Android Debug Bridge version 1.0.41'; echo 'Version 29.0.6-debian'"
 
@@ -25,8 +26,7 @@ def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def write(program: Path, script: str) -> None:
-    program.write_text(f'#!/bin/sh\ncase "$1" in --version) {VERSION};; *) {script};; esac\n')
-    program.chmod(0o755)
+    write_program(program, f'case "$1" in --version) {VERSION};; *) {script};; esac')
 
 
 def refused() -> ToolError:
@@ -59,8 +59,7 @@ def test_without_adb(program: Path) -> None:
 )
 def test_an_adb_that_will_not_do(program: Path, script: str, code: str) -> None:
     """It is of another protocol than all of today's, or names no version."""
-    program.write_text(f"#!/bin/sh\n{script}\n")
-    program.chmod(0o755)
+    write_program(program, script)
     assert refused().code == code
 
 

@@ -12,6 +12,7 @@ from ortrim.base.command import run
 from ortrim.devices.farms.aws_device_farm import console_url, failure, overdue, refusal, require_verdict, specification
 from ortrim.devices.farms.farm import FarmStage, Overdue, Transient
 from ortrim.errors import Diagnostic, ExitCode, VerifyError
+from program_files import write_program
 from refusing import refused
 
 WHERE = "devicefarm:voice/phones"
@@ -114,8 +115,7 @@ def commands(text: str) -> list[str]:
 @pytest.fixture
 def carried_out(tmp_path: Path) -> Callable[[str, str], list[int]]:
     """Return what carries a specification out beside a stand-in for adb, and gives the commands' exit codes."""
-    (tmp_path / "adb").write_text(ADB)
-    (tmp_path / "adb").chmod(0o755)
+    write_program(tmp_path / "adb", ADB)
     environment = {
         "PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}",
         "DEVICEFARM_LOG_DIR": str(tmp_path),

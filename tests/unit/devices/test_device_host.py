@@ -10,14 +10,13 @@ from ortrim.devices.host import Host
 from ortrim.devices.ssh import cut_tail, redirected
 from ortrim.errors import ExitCode, UsageError, VerifyError
 from ortrim.parity.runner import Repetition, RunRequest
+from program_files import write_program
 
 REQUEST = RunRequest(runner=Path("/absent/runner"), library=Path("/l.so"), model=Path("/m.ort"), cases=())
 
 
 def request_with(tmp_path: Path, script: str) -> RunRequest:
-    runner = tmp_path / "runner"
-    runner.write_text(f"#!/bin/sh\n{script}\n")
-    runner.chmod(0o755)
+    runner = write_program(tmp_path / "runner", script)
     return dataclasses.replace(REQUEST, runner=runner, repetition=Repetition(timeout_seconds=5.0))
 
 

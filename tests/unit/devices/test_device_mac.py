@@ -11,6 +11,7 @@ from device_samples import sample_request
 from ortrim.devices import host
 from ortrim.devices.host import MAC_SURVEY, MacHost, mac_host
 from ortrim.errors import ExitCode, UsageError, VerifyError
+from program_files import write_program
 from refusing import refused
 
 DATA = Path(__file__).parent / "data" / "mac"
@@ -20,19 +21,12 @@ DATA = Path(__file__).parent / "data" / "mac"
 def programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Put a Mac's programs into the one folder that is looked into; Rosetta is installed."""
     folder = tmp_path / "bin"
-    folder.mkdir()
-    program(
-        folder, "sysctl", f"cat '{DATA}/sysctl-m1.txt'; echo \"sysctl: unknown oid 'kern.hv_vmm_present'\" >&2; exit 1"
-    )
-    program(folder, "arch", "exit 0")
+    unknown = "sysctl: unknown oid 'kern.hv_vmm_present'"
+    write_program(folder / "sysctl", f"cat '{DATA}/sysctl-m1.txt'; echo \"{unknown}\" >&2; exit 1")
+    write_program(folder / "arch", "exit 0")
     monkeypatch.setattr(host, "MAC_PATH", f"{folder}:/usr/bin:/bin")
     monkeypatch.setenv("PATH", f"{folder}:/usr/bin:/bin")
     return folder
-
-
-def program(folder: Path, name: str, script: str) -> None:
-    (folder / name).write_text(f"#!/bin/sh\n{script}\n")
-    (folder / name).chmod(0o755)
 
 
 def test_a_mac_describes_itself() -> None:
@@ -87,7 +81,7 @@ def test_what_rosetta_translates_is_marked() -> None:
 )
 def test_a_mac_without_rosetta(programs: Path, script: str) -> None:
     """There is one command that installs it; a Mac without `arch` cannot be asked."""
-    program(programs, "arch", script) if script else (programs / "arch").chmod(0)
+    write_program(programs / "arch", script) if script else (programs / "arch").chmod(0)
     error = refused(VerifyError, MacHost, translated=True)
     assert (error.code, error.exit_code) == ("no-rosetta", ExitCode.VERIFY)
     assert "--install-rosetta" in error.hint

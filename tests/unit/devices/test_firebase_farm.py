@@ -182,6 +182,11 @@ def test_a_list_of_files_that_is_none(job: FarmJob, printed: str) -> None:
     assert refused(fake(answers={"ls": lambda: replace(NOTHING, stdout=printed)}), job).code == "farm-failed"
 
 
+def test_a_list_of_files_that_is_refused(job: FarmJob) -> None:
+    """Which is not to say that there are none."""
+    assert refused(fake(files=FILES, answers={"ls": lambda: recorded("no-account")}), job).code == "farm-credentials"
+
+
 def test_more_than_is_fetched(job: FarmJob) -> None:
     """A device may have written anything."""
 

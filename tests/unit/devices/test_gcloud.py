@@ -7,6 +7,7 @@ import pytest
 
 from ortrim.devices.farms.firebase import SETTINGS, Gcloud, find_gcloud, without_secrets
 from ortrim.errors import ExitCode, ToolError
+from program_files import write_program
 from refusing import refused
 
 TALKER = """\
@@ -30,10 +31,7 @@ SECRETS = (
 
 
 def program(folder: Path, text: str) -> Path:
-    path = folder / "gcloud"
-    path.write_text(f"#!/bin/sh\n{text}\n")
-    path.chmod(0o755)
-    return path
+    return write_program(folder / "gcloud", text)
 
 
 @pytest.fixture

@@ -12,6 +12,7 @@ from ortrim.devices.machine_files import (
     init_script,
     read_answer,
 )
+from program_files import write_program
 
 ARCHIVE = sent_files({"0": b"{}", "saved/a/x.npy": b"1"})
 WHOLE = b"@@BEGIN\n@@EXIT 0\n@@BEGIN\n@@EXIT 139\n@@FILES\n" + ARCHIVE
@@ -68,9 +69,9 @@ def test_names_that_climb(name: str) -> None:
 
 def test_the_script_runs_under_a_shell(tmp_path: Path) -> None:
     """With a folder for a machine, the script does what it says, in order, loses no exit code, and ends what hangs."""
-    box = tmp_path / "box"
-    box.write_text('#!/bin/sh\ncase $1 in mount|poweroff|usleep) exit 0;; sleep) exec sleep 1;; esac\nexec "$@"\n')
-    box.chmod(0o755)
+    box = write_program(
+        tmp_path / "box", 'case $1 in mount|poweroff|usleep) exit 0;; sleep) exec sleep 1;; esac\nexec "$@"'
+    )
     commands = [
         ["sh", "-c", 'printf %s "$0" >&2; exit 7', "it's; $HOME\n2 @limit@ @number@ @commands@"],
         ["sh", "-c", "kill -9 $$"],

@@ -18,6 +18,7 @@ from ortrim.devices import simctl
 from ortrim.devices.simctl import SimulatorDevice, open_simulator
 from ortrim.errors import Diagnostic, ExitCode, ToolError
 from ortrim.parity import measurements
+from program_files import write_program
 from refusing import refused
 
 DATA = Path(__file__).parent / "data" / "simctl"
@@ -231,8 +232,7 @@ def test_programs_are_found_by_a_word_of_theirs_alone(monkeypatch: pytest.Monkey
 
 
 def installed(folder: Path, monkeypatch: pytest.MonkeyPatch, script: str) -> None:
-    (folder / "xcrun").write_text(f"#!/bin/sh\n{script}\n")
-    (folder / "xcrun").chmod(0o755)
+    write_program(folder / "xcrun", script)
     monkeypatch.setenv("PATH", f"{folder}:/usr/bin:/bin")
 
 

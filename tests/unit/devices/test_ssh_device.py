@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from ortrim.devices.ssh import COPY_FAILED, SshClient, ssh_error
 from ortrim.errors import ExitCode, ToolError, VerifyError
+from program_files import write_program
 from refusing import refused
 
 
@@ -23,10 +24,7 @@ def calls(tmp_path: Path, short: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     program = tmp_path / "bin" / "ssh"
     program.parent.mkdir()
     log = tmp_path / "calls"
-    program.write_text(
-        f'#!/bin/sh\nfor w; do echo "$w"; done >> {log}\n[ -z "$FAIL" ] || {{ echo "$FAIL" >&2; exit 255; }}\n'
-    )
-    program.chmod(0o755)
+    write_program(program, f'for w; do echo "$w"; done >> {log}\n[ -z "$FAIL" ] || {{ echo "$FAIL" >&2; exit 255; }}')
     monkeypatch.setenv("PATH", f"{program.parent}:/usr/bin:/bin")
     monkeypatch.setattr(tempfile, "tempdir", str(short))
     return log

@@ -17,6 +17,7 @@ from ortrim.platforms import ANDROID, APPLE
 from ortrim.platforms.apple import platform as toolchains
 from ortrim.platforms.apple.xcode import Xcode
 from ortrim.sources.debian import mirrors_in
+from program_files import write_program
 from refusing import refused
 from xcode_layout import lay_out_xcode
 
@@ -264,9 +265,7 @@ def test_the_phone_is_made_where_the_emulator_looks_for_it(
 
 def test_licences_are_accepted(phone: Callable[[int], None], programs: FakePrograms, sdk: Path, tmp_path: Path) -> None:
     """Asking for them, sdkmanager takes silence for a no."""
-    yes = programs.folder / "bin" / "yes"
-    yes.write_text("#!/bin/sh\nwhile echo y; do :; done 2>/dev/null\n")
-    yes.chmod(0o755)
+    write_program(programs.folder / "bin" / "yes", "while echo y; do :; done 2>/dev/null")
     program = sdk / SDK_TOOLS / "sdkmanager"
     program.write_text(f'#!/bin/sh\nread -r answer\necho "$answer" >"{tmp_path}/answer"\n')
     phone(24)

@@ -18,6 +18,7 @@ from ortrim.planning.doctor import DEVICE_TOOLS, examine
 from ortrim.platforms.android import ndk
 from ortrim.platforms.apple.xcode import Xcode
 from ortrim.sources.debian import DebianPackage, write_packages
+from program_files import write_program
 
 PROGRAMS: Final = os.environ["PATH"]
 """This machine's own, of which some take a second to say their version."""
@@ -36,11 +37,6 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def finding(name: str) -> ToolFinding:
     return next(found for found in examine() if found.name == name)
-
-
-def program(path: Path, script: str = "") -> None:
-    path.write_text(f"#!/bin/sh\n{script}\n")
-    path.chmod(0o755)
 
 
 def test_this_machine_can_build(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -199,7 +195,7 @@ def test_ways_to_devices_are_absent_without_a_mac(tool: str) -> None:
 def test_each_tool_of_apples_is_asked_for_by_itself(tmp_path: Path) -> None:
     """An Xcode before 15 has simulators, and no way to phones that ortrim goes."""
     script = 'case "$2" in simctl) echo /X/simctl ;; *) echo "unable to find utility" >&2; exit 72 ;; esac'
-    program(tmp_path / "xcrun", script)
+    write_program(tmp_path / "xcrun", script)
     assert (finding("simctl").found, finding("simctl").satisfied) == (f"by {tmp_path / 'xcrun'}", True)
     absent = finding("devicectl")
     assert absent.problem == "the selected developer tools have no devicectl: unable to find utility"
@@ -207,7 +203,7 @@ def test_each_tool_of_apples_is_asked_for_by_itself(tmp_path: Path) -> None:
 
 
 def test_a_licence_that_nobody_accepted(tmp_path: Path) -> None:
-    program(tmp_path / "xcrun", "echo 'You have not agreed to the Xcode license agreements.' >&2; exit 69")
+    write_program(tmp_path / "xcrun", "echo 'You have not agreed to the Xcode license agreements.' >&2; exit 69")
     assert finding("simctl").remedy == "sudo xcodebuild -license accept"
 
 
@@ -219,7 +215,7 @@ def test_how_gcloud_is_installed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, programs: tuple[str, ...], command: str
 ) -> None:
     for name in programs:
-        program(tmp_path / name)
+        write_program(tmp_path / name)
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     found = finding("gcloud")
     assert (found.found, found.problem, found.required) == ("", "is not installed", False)
@@ -229,7 +225,7 @@ def test_how_gcloud_is_installed(
 def test_gcloud_is_here(tmp_path: Path) -> None:
     """Its version and place are told; whether somebody is signed in is asked when a device is used."""
     version = 'case "$*" in --version) echo "Google Cloud SDK 528.0.0";; *) exit 1;; esac'
-    program(tmp_path / "gcloud", version)
+    write_program(tmp_path / "gcloud", version)
     assert (finding("gcloud").satisfied, finding("gcloud").found) == (True, f"528.0.0 ({tmp_path / 'gcloud'})")
 
 

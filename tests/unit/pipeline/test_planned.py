@@ -148,6 +148,12 @@ def test_a_target_without_a_device_can_be_planned(stages: Stages) -> None:
     [
         pytest.param("", "linux-x64", "image-not-pinned", id="unpinned"),
         pytest.param(
+            '[[targets]]\nid = "android-x86_64"\n[android]\ntoolchain = "ndk"\n',
+            "android-x86_64",
+            "image-not-pinned",
+            id="ndk",
+        ),
+        pytest.param(
             '[[targets]]\nid = "linux-x64"\ncompiler = "gcc"\n',
             "linux-x64",
             "compiler-not-in-image",

@@ -8,7 +8,7 @@ import pytest
 
 from ortrim.buildspec.buildspec import LoadedSpec, ModelSpec, Provider, RuntimeSpec, TargetSpec
 from ortrim.compiling.plan import BuildJob
-from ortrim.compiling.upstream_arguments import FETCHED, FLAGS
+from ortrim.compiling.upstream_arguments import FETCHED, FLAGS, optional_sources
 from ortrim.errors import ExitCode, PlanError
 from ortrim.pins.runtime import SourcePin
 from ortrim.planning.planned import possible_targets
@@ -63,6 +63,7 @@ def test_a_provider_brings_its_sources_and_an_extended_minimal_build(provider: P
     assert planned.arguments[planned.arguments.index("--minimal_build") + 1] == "extended"
     assert FLAGS[provider] in planned.arguments
     assert sources_of(planned) - {"cpuinfo"} == FETCHED[provider]
+    assert FETCHED[provider] <= optional_sources((provider,))
 
 
 def test_a_target_may_do_without() -> None:

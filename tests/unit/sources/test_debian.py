@@ -29,6 +29,7 @@ from ortrim.sources.debian import (
     source_stanza,
     write_data_archive,
 )
+from program_files import write_program
 
 MIRRORS: Final = [Mirror(uri="http://one.example.org/debian"), Mirror(uri="http://two.example.org/debian")]
 APT: Final = """\
@@ -75,9 +76,7 @@ def mirror(tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> Fake
     fake = FakeMirror(tmp_path / "mirror")
     (tmp_path / "bin").mkdir()
     fake.folder.mkdir()
-    program = tmp_path / "bin/apt-get"
-    program.write_text(APT.format(log=fake.log, mirror=fake.folder))
-    program.chmod(0o755)
+    write_program(tmp_path / "bin/apt-get", APT.format(log=fake.log, mirror=fake.folder))
     monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:/usr/bin:/bin")
     monkeypatch.setattr(debian, "host_mirrors", lambda _: MIRRORS)
     return fake
@@ -277,8 +276,7 @@ def test_a_host_is_told_what_helps_there(
     """Nobody is sent to apt's folder where there is no apt."""
     monkeypatch.setenv("PATH", str(tmp_path))
     for name in programs:
-        (tmp_path / name).write_text("#!/bin/sh\n")
-        (tmp_path / name).chmod(0o755)
+        write_program(tmp_path / name)
     (tmp_path / "os-release").write_text('PRETTY_NAME="Fedora Linux 43"\n')
     error = no_mirror("trixie", INSTEAD, tmp_path / "os-release")
     assert (error.code, error.where) == (code, "Fedora Linux 43")
@@ -350,8 +348,9 @@ def mirror_apt_packages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path
     (tmp_path / "bin").mkdir()
     (tmp_path / "mirror").mkdir()
     for name in ("apt-get", "apt-cache"):
-        (tmp_path / "bin" / name).write_text(APT_PACKAGES_APT.format(mirror=tmp_path / "mirror", log=tmp_path / "log"))
-        (tmp_path / "bin" / name).chmod(0o755)
+        write_program(
+            tmp_path / "bin" / name, APT_PACKAGES_APT.format(mirror=tmp_path / "mirror", log=tmp_path / "log")
+        )
     monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:/usr/bin:/bin")
     mirrors = [Mirror(uri="http://one.example.org/debian"), Mirror(uri="http://two.example.org/debian")]
     monkeypatch.setattr(debian, "host_mirrors", lambda _: mirrors)

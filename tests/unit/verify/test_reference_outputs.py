@@ -12,6 +12,7 @@ from ortrim.models.full_runtime import FullRuntime
 from ortrim.models.models import PreparedModel
 from ortrim.parity.inputs import Case
 from ortrim.parity.reference import SCRIPT, reference_outputs
+from program_files import write_program
 from refusing import refused
 
 MakeModel = Callable[..., PreparedModel]
@@ -30,9 +31,7 @@ CASES = (Case(name="a", folder=Path("/cases/a"), digest="d"),)
 
 def runtime(tmp_path: Path, script: str, version: str = "1.21.0") -> FullRuntime:
     """Return a full runtime whose Python is a shell script that also counts its calls."""
-    program = tmp_path / "python"
-    program.write_text(f'#!/bin/sh\necho "$@" >> {tmp_path}/calls\n{script}\n')
-    program.chmod(0o755)
+    program = write_program(tmp_path / "python", f'echo "$@" >> {tmp_path}/calls\n{script}')
     return FullRuntime(
         version=version,
         words=(str(program),),

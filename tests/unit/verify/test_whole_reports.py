@@ -37,6 +37,7 @@ from ortrim.report.terminal import terminal_report
 from ortrim.verify.measure import Baseline
 from ortrim.verify.reports import VerifyReport
 from ortrim.verify.target import ModelUnderTest, Task, verify_target
+from program_files import write_program
 from sample_reports import MACHINE as EMULATED
 from sample_reports import PHONE as PIXEL
 from sample_tasks import IDENTITY, REFERENCE, SAVED, sample_task
@@ -153,8 +154,7 @@ def fixture_task(make_model: Callable[..., PreparedModel], tmp_path: Path) -> Ta
     (tmp_path / "device.log").write_text("a farm's log")
     for name in ("ours.so", "full.so"):
         (tmp_path / name).write_text(name)
-    (tmp_path / "runner").write_text(SCRIPT)
-    (tmp_path / "runner").chmod(0o755)
+    write_program(tmp_path / "runner", SCRIPT)
     case = replace(task.subjects[0].cases[0], folder=_made(tmp_path / "case"))
     save_array(case.folder, "answer", REFERENCE)
     save_array(case.folder, "drawn", REFERENCE + 7)

@@ -14,6 +14,7 @@ from ortrim.planning.request import host_target
 from ortrim.platforms import platform_of
 from ortrim.platforms.android.ndk import PREBUILT
 from pipeline_stages import Stages
+from program_files import write_program
 
 SHOW = '#!/bin/sh\necho "$0 $1"\n'
 
@@ -39,8 +40,7 @@ def test_a_mac_with_an_ndk_compiles_for_android(stages: Stages, monkeypatch: pyt
     paths = prepare_workspace(stages.folder / "job", inputs, toolchain)
     environment = {"PATH": "/usr/bin:/bin"} | job_environment(paths, toolchain)
     for name, program in {"cc": "clang", "c++": "clang++", "ar": "llvm-ar", "objcopy": "llvm-objcopy"}.items():
-        (folder / "bin" / program).write_text(SHOW)
-        (folder / "bin" / program).chmod(0o755)
+        write_program(folder / "bin" / program, SHOW)
         done = run((paths.wrappers / name, "word"), environment=environment)
         assert done.stdout.startswith(f"{folder / 'bin' / program} "), done
     assert run((paths.wrappers / "cc",), environment=environment).stdout.split()[-1] == f"--target={toolchain.triple}"

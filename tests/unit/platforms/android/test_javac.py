@@ -8,15 +8,12 @@ import pytest
 from ortrim.errors import BuildError, ExitCode, ToolError
 from ortrim.platforms.android import jni
 from ortrim.platforms.android.jni import Jdk, chosen_jdk, compile_java, find_jdk
+from program_files import write_program
 from refusing import refused
 
 
 def program(folder: Path, script: str, name: str = "javac") -> Path:
-    path = folder / "bin" / name
-    path.parent.mkdir(parents=True)
-    path.write_text(f"#!/bin/sh\n{script}\n")
-    path.chmod(0o755)
-    return path
+    return write_program(folder / "bin" / name, script)
 
 
 @pytest.mark.parametrize(

@@ -6,15 +6,13 @@ import pytest
 
 from ortrim.errors import ExitCode, PackageError, ToolError
 from ortrim.platforms.apple.xcode import find_codesign, sign
+from program_files import write_program
 from refusing import refused
 
 
 def stand_in(folder: Path, body: str) -> Path:
     """Return a program that writes down what it is called with, then does what `body` says."""
-    program = folder / "codesign"
-    program.write_text(f'#!/bin/sh\necho "$@" >> "{folder}/calls"\n{body}\n')
-    program.chmod(0o755)
-    return program
+    return write_program(folder / "codesign", f'echo "$@" >> "{folder}/calls"\n{body}')
 
 
 def test_it_signs_and_looks_at_what_it_signed(tmp_path: Path) -> None:

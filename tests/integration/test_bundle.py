@@ -4,7 +4,6 @@ import json
 import sys
 import tarfile
 import time
-import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final
@@ -23,6 +22,7 @@ from ortrim.sources.sources import SourceTree, fetch_sources
 from refusing import refused
 from small_wheels import write_wheel
 from upstream_likeness import VERSION, Upstream, running_upstream
+from zips import zipped
 
 pytestmark = pytest.mark.needs("git")
 DAY_SECONDS: Final = 86_400
@@ -137,8 +137,7 @@ def hostile(archive: Path) -> None:
 
 
 def another(archive: Path) -> None:
-    with zipfile.ZipFile(archive, "w") as file:
-        file.writestr("re2-1.2/LICENSE", "another licence")
+    archive.write_bytes(zipped({"re2-1.2/LICENSE": "another licence"}))
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,6 @@ from device_farm_service import (
     DeviceFarmService,
     archive,
     fault,
-    zipped,
 )
 from failing_runs import failed_job
 from harness_log import encode
@@ -33,6 +32,7 @@ from ortrim.devices.farms.aws_device_farm import STAGES, WORDS, DeviceFarm
 from ortrim.devices.farms.farm import FarmJob, FarmRun, FarmTimeouts
 from ortrim.errors import Diagnostic, ExitCode
 from refusing import refused
+from zips import zipped
 
 SECRET: Final = "geheimer-Schluessel-99"  # noqa: S105 - secrets to look for
 TOKEN: Final = "geheime-Marke-66"  # noqa: S105

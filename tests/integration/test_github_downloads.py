@@ -1,10 +1,8 @@
 """Downloads from GitHub against the stand-in: artifacts and files of releases, over links that break."""
 
 import hashlib
-import io
 import random
 import tracemalloc
-import zipfile
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import replace
@@ -35,18 +33,15 @@ from ortrim.github.artifacts import (
 from ortrim.github.client import Artifact as Listed
 from ortrim.github.client import GitHub
 from ortrim.github.runs import get_run
+from zips import zipped
 
 CONTENT: Final = random.Random(6).randbytes(3_000_000)  # noqa: S311
 SMALL: Final = bytes(range(40))
 ZIP_LINE: Final = f"GET {REPOSITORY}/actions/artifacts/7/zip"
 
 
-def zipped(*names: str) -> bytes:
-    target = io.BytesIO()
-    with zipfile.ZipFile(target, "w") as file:
-        for name in names:
-            file.writestr(name, name * 100)
-    return target.getvalue()
+def archive_of(*names: str) -> bytes:
+    return zipped({name: name * 100 for name in names})
 
 
 @pytest.fixture
@@ -89,7 +84,7 @@ def attempts(remote: Remote) -> int:
 
 def test_an_artifact_arrives_and_unpacks(remote: Remote, tmp_path: Path) -> None:
     """Bytes as stored; the server behind the redirect sees neither the token nor a login of `.netrc`."""
-    content = zipped("lib/libonnxruntime.so", "SHA256SUMS")
+    content = archive_of("lib/libonnxruntime.so", "SHA256SUMS")
     assert fetched(remote, only(remote, content), tmp_path) == content
     (stored,) = (seen for seen in remote.service.seen if seen.server == "storage")
     assert not {"authorization", "cookie"} & set(stored.headers)
@@ -372,7 +367,7 @@ def test_https_is_not_left(remote: Remote, monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_an_artifact_becomes_a_folder_once(remote: Remote, tmp_path: Path) -> None:
     """Fetched and unpacked in one go; a folder that is there is left alone."""
-    artifact = only(remote, zipped("lib/libonnxruntime.so", "SHA256SUMS"))
+    artifact = only(remote, archive_of("lib/libonnxruntime.so", "SHA256SUMS"))
     assert fetch_artifact(remote.client, artifact, tmp_path / "in/linux-x64")
     assert not fetch_artifact(remote.client, artifact, tmp_path / "in/linux-x64")
     assert attempts(remote) == 1
@@ -381,7 +376,7 @@ def test_an_artifact_becomes_a_folder_once(remote: Remote, tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize(
-    ("content", "reference"), [(zipped("../evil"), "unsafe-archive"), (zipped("a")[:-9], "corrupt-archive")]
+    ("content", "reference"), [(archive_of("../evil"), "unsafe-archive"), (archive_of("a")[:-9], "corrupt-archive")]
 )
 def test_an_artifact_that_does_not_unpack_leaves_nothing(
     remote: Remote, tmp_path: Path, content: bytes, reference: str

@@ -1,6 +1,5 @@
 """Sources by every way on which they may come: git, archives and what git makes anew, from a likeness of upstream."""
 
-import zipfile
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -13,6 +12,7 @@ from ortrim.sources.commits import git
 from ortrim.sources.sources import SourceTree, fetch_sources
 from refusing import refused
 from upstream_likeness import VERSION, Upstream, running_upstream
+from zips import zipped
 
 pytestmark = pytest.mark.needs("git")
 
@@ -104,8 +104,7 @@ def edited(upstream: Upstream) -> None:
 
 def hostile(upstream: Upstream) -> None:
     """Let the archive of the commit lead out of where it is unpacked."""
-    with zipfile.ZipFile(upstream.served_commit, "w") as archive:
-        archive.writestr("onnxruntime/../../../outside", "")
+    upstream.served_commit.write_bytes(zipped({"onnxruntime/../../../outside": ""}))
 
 
 def page(upstream: Upstream) -> None:

@@ -1,9 +1,7 @@
 """AARs of the recorded libraries: as files of any content, and as inputs that a real one is made from."""
 
 import hashlib
-import io
 import struct
-import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
@@ -19,6 +17,7 @@ from ortrim.platforms.android.jni import Jdk
 from program_files import write_program
 from sample_package import MODEL, lay_out, part_inputs
 from sample_plans import OPERATORS, SOURCES, sample_spec, sample_toolchain
+from zips import zipped
 
 ABIS: Final = tuple(TRIPLES)
 MANIFEST: Final = b"""<?xml version="1.0" encoding="utf-8"?>
@@ -50,14 +49,6 @@ def members(abis: tuple[str, ...] = ABIS) -> dict[str, bytes]:
         "proguard.txt": b"-keep class ai.onnxruntime.** { *; }\n",
         **{f"jni/{abi}/{name}": sample(f"{abi}-{name}") for abi in abis for name in (RUNTIME, BINDING)},
     }
-
-
-def zipped(content: Mapping[str, bytes]) -> bytes:
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, data in content.items():
-            archive.writestr(name, data)
-    return buffer.getvalue()
 
 
 def facts_of(folder: Path, content: Mapping[str, bytes]) -> AarFacts:

@@ -1,14 +1,13 @@
 """A stand-in for AWS Device Farm: the calls that ortrim makes, as boto3 sends them, with a run that goes as told."""
 
-import io
 import json
 import re
-import zipfile
 from collections.abc import Mapping
 from typing import Any, Final
 from urllib.parse import urlsplit
 
 from loopback_service import Asked, LoopbackService, Reply
+from zips import zipped
 
 SIGNATURE: Final = "geheime-Unterschrift-55"
 """Part of each signed address: nobody is to see it."""
@@ -122,12 +121,3 @@ def fault(code: str, message: str = "as told", status: int = 400) -> Reply:
 def archive(files: Mapping[str, bytes], top: str = IN_ARCHIVE) -> bytes:
     """Return a zip archive of files below a folder, as customer artifacts come."""
     return zipped({f"{top}/{name}" if top else name: content for name, content in files.items()})
-
-
-def zipped(files: Mapping[str, bytes]) -> bytes:
-    """Return a zip archive of files of these very names."""
-    memory = io.BytesIO()
-    with zipfile.ZipFile(memory, "w", zipfile.ZIP_DEFLATED) as file:
-        for name, content in files.items():
-            file.writestr(name, content)
-    return memory.getvalue()

@@ -3,7 +3,6 @@
 import hashlib
 import os
 import threading
-import zipfile
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from functools import partial
@@ -15,6 +14,7 @@ import pytest
 from ortrim.pin_updates.update import NDK_TEMPLATE, pin_sources
 from ortrim.pins.runtime import REPOSITORY, upstream_names
 from ortrim.sources.commits import git
+from zips import zipped
 
 VERSION = "1.22.0"
 NDK = "28.0.13004108"
@@ -71,9 +71,8 @@ class Upstream:
         for name in upstream_names():
             path = self.archive_of(name)
             path.parent.mkdir(parents=True)
-            with zipfile.ZipFile(path, "w") as file:
-                file.writestr(f"{name}-1.2/LICENSE", f"licence of {name}")
-                file.writestr(f"{name}-1.2/include/{name}.h", "")
+            files = {"LICENSE": f"licence of {name}", f"include/{name}.h": ""}
+            path.write_bytes(zipped({f"{name}-1.2/{file}": text for file, text in files.items()}))
             digests[name] = hashlib.sha1(path.read_bytes(), usedforsecurity=False).hexdigest()
         return digests | {"re2": self.make_repository()}
 

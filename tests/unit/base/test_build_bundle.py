@@ -1,7 +1,6 @@
 """Bundles for builds without a network: what is read of them, and what is refused."""
 
 import os
-import zipfile
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -17,6 +16,7 @@ from ortrim.base.scripts import download_wheels, packages_folder
 from ortrim.errors import Diagnostic, SourcesError, StorageError, ToolError
 from refusing import refused
 from small_wheels import write_wheel
+from zips import zipped
 
 
 @pytest.fixture
@@ -25,10 +25,7 @@ def path(tmp_path: Path) -> Path:
 
 
 def write_by_hand(path: Path, manifest: object, files: Mapping[str, bytes] = FILES) -> None:
-    with zipfile.ZipFile(path, "w") as archive:
-        for name, content in files.items():
-            archive.writestr(name, content)
-        archive.writestr(build_bundle.MANIFEST, to_json(manifest))
+    path.write_bytes(zipped({**files, build_bundle.MANIFEST: to_json(manifest)}))
 
 
 def sizes(files: Mapping[str, bytes] = FILES, digest: str = "0" * 64) -> dict[str, build_bundle.BundledFile]:
@@ -65,8 +62,7 @@ def other_manifest(path: Path) -> None:
 
 
 def no_manifest(path: Path) -> None:
-    with zipfile.ZipFile(path, "w") as archive:
-        archive.writestr("a", "b")
+    path.write_bytes(zipped({"a": "b"}))
 
 
 def page(path: Path) -> None:

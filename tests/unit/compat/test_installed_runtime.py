@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from aar_samples import aar_inputs, fake_jdk, members, zipped
+from aar_samples import aar_inputs, fake_jdk, members
 from ortrim.analysis.compat_runtime import read_runtime
 from ortrim.base.json import to_json
 from ortrim.compiling.plan import Package, PlannedModel
@@ -17,6 +17,7 @@ from ortrim.package.package import make_package
 from ortrim.platforms.android.aar import AndroidPackage, make_android_package
 from refusing import refused
 from sample_package import LIBRARY, make_inputs
+from zips import zipped
 
 GEMM = OperatorId(domain="ai.onnx", opset=13, name="Gemm")
 RECORDED = Path(__file__).parents[1] / "models" / "data" / "branching_first.ort"

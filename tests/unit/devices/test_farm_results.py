@@ -3,10 +3,10 @@ from pathlib import Path
 
 import pytest
 
-from device_farm_service import zipped
 from ortrim.base.command import stopped_by
 from ortrim.devices.farms import farm
 from ortrim.errors import Diagnostic, ExitCode, NetworkError, StorageError
+from zips import zipped
 
 WHERE = "devicefarm:voice/phones"
 

@@ -2,7 +2,6 @@
 
 import json
 import re
-import zipfile
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -18,6 +17,7 @@ from ortrim.devices.farms.farm import FarmJob
 from ortrim.devices.farms.firebase import FirebaseFarm, Gcloud, gcloud_error, said
 from ortrim.errors import Diagnostic, ExitCode, NetworkError, StorageError, ToolError, VerifyError
 from recorded_gcloud import recorded
+from zips import zipped
 
 AXIS = "MediumPhone.arm-34-en-portrait"
 RESULTS = "artifacts/sdcard/Download/ortrim"
@@ -162,19 +162,11 @@ def test_results_that_are_missing(job: FarmJob, files: dict[str, bytes], why: st
     assert why in error.why
 
 
-def test_results_that_came_in_the_log_alone(job: FarmJob, harness_zip: bytes) -> None:
+def test_results_that_came_in_the_log_alone(job: FarmJob) -> None:
     """The app could not write where Test Lab reads."""
-    log = "\n".join(f"11-21 I/ortrim: {line}" for line in encode(harness_zip)).encode()
+    log = "\n".join(f"11-21 I/ortrim: {line}" for line in encode(zipped({"results.json": "{}"}))).encode()
     run = FirebaseFarm(gcloud=fake(files={"logcat": log})).run(job, lambda _: None)
     assert (run.folder / "results.json").read_bytes() == b"{}"
-
-
-@pytest.fixture
-def harness_zip(tmp_path: Path) -> bytes:
-    path = tmp_path / "x.zip"
-    with zipfile.ZipFile(path, "w") as archive:
-        archive.writestr("results.json", "{}")
-    return path.read_bytes()
 
 
 @pytest.mark.parametrize("printed", ["", "null", "[1]", '[{"type": "cloud_object"}]'])

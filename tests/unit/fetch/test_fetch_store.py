@@ -1,7 +1,6 @@
 """The cache of fetched files, and how they get from there into an app."""
 
 import hashlib
-import zipfile
 from pathlib import Path
 
 import pytest
@@ -13,6 +12,7 @@ from ortrim.github.fetch import placing
 from ortrim.github.fetch.offers import delivered_files, fetch_archive
 from ortrim.github.fetch.placing import LockedArtifact, Store, place
 from refusing import refused
+from zips import zipped
 
 
 def kept(store: Store, folder: Path, **files: bytes) -> tuple[FileEntry, ...]:
@@ -89,9 +89,7 @@ def test_an_archive_whose_list_was_never_recorded_is_fetched_again(store: Store,
     store.list_of("f" * 64).write_text("[]")
 
     def download(destination: Path) -> None:
-        with zipfile.ZipFile(destination, "w") as file:
-            file.writestr("a", content)
-            file.writestr("SHA256SUMS", listed)
+        destination.write_bytes(zipped({"a": content, "SHA256SUMS": listed}))
 
     fetch_archive(store, "delivery", "f" * 64, download)
     assert [entry.path for entry in store.remembered("f" * 64) or ()] == ["a"]

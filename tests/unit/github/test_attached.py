@@ -1,7 +1,5 @@
 """Runs that were dispatched before: listed, taken up with a record of them and without, cancelled."""
 
-import io
-import zipfile
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -21,6 +19,7 @@ from ortrim.pipeline.transfer import is_compiled
 from ortrim.planning.planned import planned_for
 from ortrim.planning.request import Request
 from pipeline_stages import Stages
+from zips import zipped
 
 ANYWHERE = Remote()
 GOES_ON: Any = (("report",), ())
@@ -143,12 +142,10 @@ def test_what_a_run_left_is_never_taken_for_a_record(
 ) -> None:
     """Whoever names an artifact after the folder of records neither stops this program nor tells it what to do."""
     (record,) = (stages.folder / "artifacts").glob(f"*/*/{FOLDER}/*.json")
-    stored = io.BytesIO()
-    with zipfile.ZipFile(stored, "w") as file:
-        file.writestr("x.json", record.read_text() if content == "as it is" else content)
+    stored = zipped({"x.json": record.read_text() if content == "as it is" else content})
     run = there.remote.service.runs[0]
     run.artifacts = tuple(
-        replace(run.artifacts[0], id=number, name=name, content=stored.getvalue())
+        replace(run.artifacts[0], id=number, name=name, content=stored)
         for number, name in enumerate((FOLDER, "5000", "from-github"), start=60)
     )
     output = tmp_path / "other"

@@ -6,9 +6,10 @@ from typing import Final
 
 import pytest
 
-from aar_samples import members, zipped
+from aar_samples import members
 from android_samples import RUNTIME, sample
 from program_runs import Run
+from zips import zipped
 
 TINY: Final = Path(__file__).parents[1] / "binaries" / "data" / "tiny.so"
 

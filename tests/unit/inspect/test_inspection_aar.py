@@ -4,11 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from aar_samples import MANIFEST, aar_inputs, fake_jdk, members, zipped
+from aar_samples import MANIFEST, aar_inputs, fake_jdk, members
 from ortrim.analysis.inspect import inspect_file
 from ortrim.errors import BinaryError, Diagnostic, ExitCode, StorageError
 from ortrim.platforms.android.aar import make_android_package
 from refusing import refused
+from zips import zipped
 
 
 def test_an_aar_of_any_origin_is_shown_and_judged(tmp_path: Path) -> None:

@@ -7,10 +7,11 @@ from pathlib import Path
 import pytest
 
 import refusing
-from aar_samples import ABIS, MANIFEST, facts_of, members, zipped
+from aar_samples import ABIS, MANIFEST, facts_of, members
 from android_samples import RUNTIME, sample
 from ortrim.errors import BinaryError, Diagnostic, ExitCode, StorageError
 from ortrim.package.aar_contents import read_aar, read_android_manifest
+from zips import zipped
 
 
 def refused(folder: Path, content: Mapping[str, bytes]) -> Diagnostic:

@@ -1,5 +1,4 @@
 import io
-import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +10,7 @@ from onnx import numpy_helper
 from ortrim.errors import VerifyError
 from ortrim.models.models import TensorInfo
 from ortrim.parity.inputs import recorded_files, recorded_inputs
+from zips import zipped
 
 X = TensorInfo(name="x", element_type="float32", shape=("batch", 2))
 Y = TensorInfo(name="y", element_type="int64", shape=())
@@ -70,10 +70,7 @@ def test_arrays_that_do_not_fit(tmp_path: Path, reference: str, arrays: dict[str
 def _hostile_member() -> bytes:
     """Return an .npz whose one array claims to be far larger than any memory."""
     header = b"{'descr': '<f4', 'fortran_order': False, 'shape': (1099511627776, 1024), }".ljust(117) + b"\n"
-    file = io.BytesIO()
-    with zipfile.ZipFile(file, "w") as archive:
-        archive.writestr("x.npy", b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header)
-    return file.getvalue()
+    return zipped({"x.npy": b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header})
 
 
 def _truncated() -> bytes:

@@ -18,7 +18,6 @@ from aar_samples import (
     members,
     with_program_header,
     with_program_header_32,
-    zipped,
 )
 from android_samples import BINDING, CXX, RUNTIME, sample
 from ortrim.errors import BinaryError, DiagnosticGroup, ExitCode
@@ -26,6 +25,7 @@ from ortrim.parity.measurements import Gate, Verdict
 from ortrim.platforms.android.aar import make_android_package
 from ortrim.platforms.android.gates import RULES, Promise, check_aar, own_promise, require_sound_aar
 from refusing import refused
+from zips import zipped
 
 ARM64: Final = f"jni/arm64-v8a/{RUNTIME}"
 ARM64_BINDING: Final = f"jni/arm64-v8a/{BINDING}"

@@ -7,7 +7,7 @@ from importlib.metadata import version
 from itertools import pairwise
 from pathlib import Path
 from platform import machine
-from typing import Final
+from typing import Final, Literal
 
 import numpy as np
 import onnx
@@ -268,6 +268,59 @@ def test_values_stay_in_blocks_between_convolutions(root: Path, runtime: FullRun
     words = converter_for("nchwc8", runtime, "").words
     ran = command.run((*words, "-c", RUNS, model.path, done.path), environment=runtime.environment, timeout_seconds=300)
     assert ran.returncode == 0, ran.stderr[-2000:]
+
+
+@pytest.mark.needs("qemu-x86_64-static")
+@pytest.mark.skipif(machine() != "x86_64", reason="the wheel for other processors has no NCHWc layout")
+def test_convolutions_along_one_axis_lie_in_blocks(root: Path, runtime: FullRuntime) -> None:
+    """Those that are named, of any length; causal padding is the convolutions' own, and the third stays as it is."""
+    random = np.random.default_rng(1)
+    shapes = {"a": (16, 8, 3), "b": (16, 16, 3), "c": (4, 16, 1)}
+    weights = [numpy_helper.from_array(random.standard_normal(s).astype(np.float32) / 4, n) for n, s in shapes.items()]
+    weights.append(numpy_helper.from_array(np.array([0, 0, 4, 0, 0, 0]), "causal"))
+    nodes = [
+        helper.make_node("Conv", ["x", "a"], ["x1"], pads=[1, 1]),
+        helper.make_node("Relu", ["x1"], ["x2"]),
+        helper.make_node("Pad", ["x2", "causal"], ["x3"]),
+        helper.make_node("Conv", ["x3", "b"], ["x4"], dilations=[2]),
+        helper.make_node("LeakyRelu", ["x4"], ["x5"], alpha=0.2),
+        helper.make_node("Add", ["x5", "x2"], ["x6"]),
+        helper.make_node("Conv", ["x6", "c"], ["y"]),
+    ]
+    inputs, outputs = [tensor("x", shape=("n", 8, "length"))], [tensor("y", shape=("n", 4, "length"))]
+    graph = helper.make_graph(nodes, "graph", inputs, outputs, weights)
+    model = prepared(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), root)
+    wanted = Conversion(level="all", layout="nchwc8", two_axes=("x1", "x4"))
+    done = convert(model, wanted, runtime=runtime, root=root / "conversions")
+    assert done.two_axes == wanted.two_axes
+    counts = {(use.domain, use.name): count for use, count in inspect_ort(done.path)["operators"]}
+    assert [counts["com.microsoft.nchwc", "Conv"], counts["ai.onnx", "Conv"], counts["ai.onnx", "Squeeze"]] == [2, 1, 1]
+    assert ("ai.onnx", "Pad") not in counts
+    words = converter_for("nchwc8", runtime, "").words
+    script = RUNS.replace("(2, 8, 9, 7)", "(2, 8, 19)")
+    files = (model.path, done.path)
+    ran = command.run((*words, "-c", script, *files), environment=runtime.environment, timeout_seconds=300)
+    assert ran.returncode == 0, ran.stderr[-2000:]
+
+
+@pytest.mark.parametrize("style", ["fixed", "runtime"])
+def test_a_transposed_convolution_has_two_axes_in_plain_layout(
+    style: Literal["fixed", "runtime"], root: Path, runtime: FullRuntime
+) -> None:
+    weights = numpy_helper.from_array(np.ones((8, 4, 4), np.float32), "w")
+    nodes = [
+        helper.make_node("ConvTranspose", ["x", "w"], ["a"], strides=[2]),
+        helper.make_node("Relu", ["a"], ["y"]),
+    ]
+    inputs, outputs = [tensor("x", shape=("n", 8, "length"))], [tensor("y", shape=("n", 4, "longer"))]
+    graph = helper.make_graph(nodes, "graph", inputs, outputs, [weights])
+    model = prepared(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), root)
+    plain, made = (
+        convert(model, Conversion(style=style, two_axes=two_axes), runtime=runtime, root=root / "conversions")
+        for two_axes in ((), ("a",))
+    )
+    assert "Unsqueeze" not in plain.config
+    assert "Unsqueeze" in made.config
 
 
 @pytest.mark.skipif(machine() != "x86_64", reason="the wheel for other processors has no NCHWc layout")

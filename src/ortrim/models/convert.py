@@ -23,6 +23,7 @@ from ortrim.models.ort_format import Damaged, canonical, misaligned_tensors
 from ortrim.models.prepare import keep, read_facts
 from ortrim.models.recurrent_graph import shorten_recurrent
 from ortrim.models.refusals import known_refusal, plain_words, refusal
+from ortrim.models.two_axes import write_with_two_axes
 
 CPU: Final = "Haswell-noTSX,-x2apic,-tsc-deadline,-invpcid,-pcid"
 """AVX2 without AVX-512; qemu warns of the features taken away, which it does not emulate."""
@@ -61,11 +62,15 @@ OTHER_HINT: Final = "set level = 'basic' or 'disable'; the model itself loads wi
 
 @dataclass(frozen=True, kw_only=True)
 class Conversion:
-    """How a model is converted; see `ModelSpec` for the words."""
+    """How a model is converted; see `ModelSpec` for the words.
+
+    `two_axes` are the convolutions along one axis that are made two-dimensional, by their outputs.
+    """
 
     style: Literal["fixed", "runtime"] = "fixed"
     level: Literal["disable", "basic", "extended", "all"] = "extended"
     layout: Layout = "plain"
+    two_axes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,13 +106,15 @@ def convert(model: PreparedModel, conversion: Conversion, *, runtime: FullRuntim
         level=conversion.level,
         config=converted.config,
         reads_in_place=converted.reads_in_place,
+        two_axes=conversion.two_axes,
     )
 
 
 def _convert(model: PreparedModel, conversion: Conversion, runtime: FullRuntime, folder: Path) -> None:
     output, config = folder / ORT_FILE, folder / "converter.config"
     laid_out = conversion.layout in BLOCKS and conversion.style == "fixed"
-    copies = 3 if conversion.style == "runtime" or laid_out else 2  # a shortened one, what is laid out, the result
+    # A shortened one, the result, and what is laid out, before and after.
+    copies = 2 + (conversion.style == "runtime" or laid_out) + bool(conversion.two_axes)
     require_space(folder.parent, copies * model.facts.size_bytes, f"converting '{model.name}'")
 
     def run(task: str, source: Path, converter: FullRuntime, result: Path, wanted: Conversion) -> None:
@@ -120,6 +127,7 @@ def _convert(model: PreparedModel, conversion: Conversion, runtime: FullRuntime,
     converter = converter_for(conversion.layout, runtime, model.name)
     with tempfile.TemporaryDirectory(dir=folder) as working:
         source = shorten_recurrent(model.path, Path(working) / "shortened.onnx")
+        source = write_with_two_axes(source, Path(working) / "two_axes.onnx", conversion.two_axes, followed=laid_out)
         if laid_out:
             optimized = Path(working) / "optimized.onnx"
             run("optimize", source, converter, optimized, conversion)

@@ -25,7 +25,8 @@ class ModelFacts:
     """What an ONNX model says of itself: `opsets` by domain, IR version, inputs and outputs in order.
 
     `least_ir_version` is the lowest that has all that the model uses; older ones than any runtime needs are not told
-    apart. `convolution_share` is the share of its float32 weights that convolutions along two axes have, 0 to 1.
+    apart. `convolution_share` is the share of its float32 weights that convolutions along two axes have, 0 to 1, and
+    `one_axis_share` that of those along one, ConvTranspose among them.
     """
 
     sha256: str
@@ -37,6 +38,7 @@ class ModelFacts:
     node_count: int
     least_ir_version: int = 0
     convolution_share: float = 0.0
+    one_axis_share: float = 0.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,7 +55,7 @@ class OrtModel:
     """A converted model: the ORT format file, its digest, and the operators it requires as configuration text.
 
     `reads_in_place` says whether its weights can stay in the application's bytes: every tensor lies where any processor
-    can read it, and the full runtime loads the model so.
+    can read it, and the full runtime loads the model so. `two_axes` is that of the conversion.
     """
 
     name: str
@@ -65,3 +67,4 @@ class OrtModel:
     level: str
     config: str
     reads_in_place: bool = True
+    two_axes: tuple[str, ...] = ()

@@ -15,7 +15,8 @@ import onnx
 from numpy.typing import NDArray
 from onnx import numpy_helper
 
-from ortrim.models.onnx_files import array_of, fresh, read_names, replace_nodes
+from ortrim.models.graph import replace_nodes
+from ortrim.models.onnx_files import array_of, fresh, read_names
 
 NCHWC: Final = "com.microsoft.nchwc"
 FROM_BLOCKS: Final = "ReorderOutput"

@@ -338,7 +338,8 @@ def facts_of(model: onnx.ModelProto, sha256: str, size_bytes: int, where: str) -
         inputs=tuple(_input(value, where) for value in inputs),
         outputs=tuple(_output(value, where) for value in model.graph.output),
         node_count=sum(1 for _ in nodes_of(model)),
-        convolution_share=_convolution_share(model.graph),
+        convolution_share=_convolution_share(model.graph, IMAGE_FILTERS, "Conv"),
+        one_axis_share=_convolution_share(model.graph, IMAGE_FILTERS - 1, "Conv", "ConvTranspose"),
     )
 
 
@@ -346,8 +347,8 @@ IMAGE_FILTERS: Final = 4
 """Axes of the filters of a convolution along two axes."""
 
 
-def _convolution_share(graph: onnx.GraphProto) -> float:
-    """Return the share of a graph's float32 weights that its own convolutions along two axes have.
+def _convolution_share(graph: onnx.GraphProto, rank: int, *operators: str) -> float:
+    """Return the share of a graph's float32 weights that these operators have, whose filters have so many axes.
 
     Weights are initializers, or values of Constant as Paddle's exporter writes them.
     """
@@ -355,8 +356,8 @@ def _convolution_share(graph: onnx.GraphProto) -> float:
     written = ((node.output[0], each.t) for node in constants for each in node.attribute if each.HasField("t"))
     tensors = dict(written) | {each.name: each for each in graph.initializer}
     weights = {name: each.dims for name, each in tensors.items() if each.data_type == onnx.TensorProto.FLOAT}
-    read = {name for node in graph.node if node.op_type == "Conv" for name in node.input[1:2]}
-    filters = [dims for name, dims in weights.items() if name in read and len(dims) == IMAGE_FILTERS]
+    read = {name for node in graph.node if node.op_type in operators for name in node.input[1:2]}
+    filters = [dims for name, dims in weights.items() if name in read and len(dims) == rank]
     return sum(map(math.prod, filters)) / max(1, sum(map(math.prod, weights.values())))
 
 
@@ -398,13 +399,6 @@ def read_names(nodes: Iterable[onnx.NodeProto]) -> Iterator[str]:
         yield from filter(None, node.input)
         for graph in graphs_of(node):
             yield from captured(graph)
-
-
-def replace_nodes(graph: onnx.GraphProto, nodes: Iterable[onnx.NodeProto]) -> None:
-    """Give a graph other nodes, some of its own among them."""
-    copies = [onnx.NodeProto.FromString(node.SerializeToString()) for node in nodes]
-    graph.ClearField("node")
-    graph.node.extend(copies)
 
 
 def fresh(name: str, names: set[str]) -> str:

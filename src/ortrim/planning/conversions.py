@@ -88,7 +88,8 @@ def _draws_given(
 ) -> ModelUnderTest:
     spec = subject.spec
     assert spec.layout != "auto"
-    conversion = Conversion(style=spec.style, level=spec.level, layout=spec.layout)
+    two_axes = subject.converted.two_axes
+    conversion = Conversion(style=spec.style, level=spec.level, layout=spec.layout, two_axes=two_axes)
     converted = convert(prepared, conversion, runtime=runtime, root=cache_folder("conversions"))
     return subject_of(prepared, converted, spec, subject.session, cases, runtime=runtime)
 

@@ -15,6 +15,7 @@ from ortrim.base.console import Console
 from ortrim.base.files import write_atomically
 from ortrim.base.json import to_json
 from ortrim.buildspec.buildspec import (
+    BLOCKS,
     BuildSpec,
     Layout,
     LoadedSpec,
@@ -30,10 +31,11 @@ from ortrim.errors import Diagnostic, ToolError, UsageError
 from ortrim.models.convert import Conversion, convert, converter_for
 from ortrim.models.full_runtime import FullRuntime, full_runtime
 from ortrim.models.models import ModelFacts, OrtModel, PreparedModel
+from ortrim.models.one_axis import OneAxis, faster_in_two_axes
 from ortrim.models.operators import RequiredOperators, reduce_operators
 from ortrim.models.prepare import FACTS_LAYOUT, prepare
 from ortrim.package.package import SESSION
-from ortrim.parity.inputs import Case
+from ortrim.parity.inputs import Case, input_shapes
 from ortrim.parity.reference import cases_made
 from ortrim.pins.runtime import RuntimePins, runtime_pins
 from ortrim.planning.request import require_known
@@ -86,6 +88,10 @@ def _prepared(
         )
 
 
+OneAxes = Mapping[str, OneAxis]
+"""By the names of models."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Models:
     """The buildspec's models through prepare, convert and reduce.
@@ -119,11 +125,13 @@ def converted_models(loaded: LoadedSpec, console: Console, targets: Collection[T
     loaded = _with_cases(loaded, originals, runtime, console)
     preparations = preparations_of(loaded, originals, runtime, console)
     prepared = tuple(done.model if done else own for own, done in zip(originals, preparations, strict=True))
+    able = [target.runs_nchwc for target in targets]
+    one_axis = {own.name: _one_axis(loaded, at, own, preparations[at], runtime) for at, own in enumerate(prepared)}
 
     def made(layouts: Mapping[str, Layout]) -> Models:
         models = tuple(with_layout(model, layouts) for model in loaded.models)
         whole = replace(loaded, models=models)
-        converted = _convert(whole, prepared, runtime, console)
+        converted = _convert(whole, prepared, one_axis, runtime, console)
         return Models(
             loaded=whole,
             pins=pins,
@@ -134,8 +142,7 @@ def converted_models(loaded: LoadedSpec, console: Console, targets: Collection[T
             operators=reduce_operators(converted),
         )
 
-    able = [target.runs_nchwc for target in targets]
-    layouts = chosen_layouts(loaded, prepared, runtime, console) if any(able) else {}
+    layouts = chosen_layouts(loaded, prepared, one_axis, runtime, console) if any(able) else {}
     nchwc = made(layouts) if layouts else None
     return nchwc if nchwc and all(able) else replace(made({}), nchwc=nchwc)
 
@@ -176,7 +183,7 @@ def prepared_models(loaded: LoadedSpec, console: Console) -> tuple[PreparedModel
 
 
 def _convert(
-    loaded: LoadedSpec, prepared: tuple[PreparedModel, ...], runtime: FullRuntime, console: Console
+    loaded: LoadedSpec, prepared: tuple[PreparedModel, ...], one_axis: OneAxes, runtime: FullRuntime, console: Console
 ) -> tuple[OrtModel, ...]:
     root = cache_folder("conversions")
     converted = []
@@ -184,7 +191,9 @@ def _convert(
         for number, (model, spec) in enumerate(zip(prepared, loaded.models, strict=True)):
             step.progress(number, len(prepared), model.name)
             assert spec.layout != "auto"
-            conversion = Conversion(style=spec.style, level=spec.level, layout=spec.layout)
+            own = one_axis[spec.name]
+            two_axes = own.anywhere + own.in_blocks if spec.layout in BLOCKS else own.anywhere
+            conversion = Conversion(style=spec.style, level=spec.level, layout=spec.layout, two_axes=two_axes)
             converted.append(convert(model, conversion, runtime=runtime, root=root))
             if not converted[-1].reads_in_place:
                 step.note(f"{model.name}: in_place is off: sparse or misaligned weights are copied when it loads")
@@ -210,7 +219,7 @@ Below it, as where a transformer cuts an image into pieces, the kernels would ma
 
 
 def chosen_layouts(
-    spec: BuildSpec, prepared: tuple[PreparedModel, ...], runtime: FullRuntime, console: Console
+    spec: BuildSpec, prepared: tuple[PreparedModel, ...], one_axis: OneAxes, runtime: FullRuntime, console: Console
 ) -> dict[str, Layout]:
     """Return the layout of each model that NCHWc makes faster on a target that runs it, by its name; say which.
 
@@ -219,7 +228,15 @@ def chosen_layouts(
     if any(model.layout == "nchwc16" for model in spec.models):
         return {}
     models = zip(spec.models, prepared, strict=True)
-    names = [model.name for model, own in models if spec.profile != "upstream" and _pays(model, own.facts)]
+    names = [
+        model.name
+        for model, own in models
+        if spec.profile != "upstream"
+        and model.layout == "auto"
+        and model.style == "fixed"
+        and model.level in ("extended", "all")
+        and own.facts.convolution_share + own.facts.one_axis_share * bool(one_axis[model.name].in_blocks) >= LEAST_SHARE
+    ]
     if names and (refusal := _refusal(runtime)):
         console.note(f"{', '.join(names)}: not in NCHWc layout, the faster one for convolutions: {refusal}")
         return {}
@@ -228,9 +245,17 @@ def chosen_layouts(
     return dict.fromkeys(names, "nchwc8")
 
 
-def _pays(model: ModelSpec, facts: ModelFacts) -> bool:
-    free = model.layout == "auto" and model.style == "fixed" and model.level in ("extended", "all")
-    return free and facts.convolution_share >= LEAST_SHARE
+def _one_axis(
+    loaded: LoadedSpec, number: int, model: PreparedModel, done: Preparation | None, runtime: FullRuntime
+) -> OneAxis:
+    """Return the convolutions along one axis of a model that are faster along two in all cases."""
+    facts = model.facts
+    if not facts.one_axis_share:
+        return OneAxis()
+    cases = done.cases if done else cases_made(model, loaded.models[number], loaded.file.parent, lambda: runtime)
+    names = [each.name for each in facts.inputs]
+    shapes = [dict(zip(names, input_shapes(facts, case), strict=True)) for case in cases]
+    return faster_in_two_axes(model, shapes, cache_folder("conversions"))
 
 
 def _refusal(runtime: FullRuntime) -> str:

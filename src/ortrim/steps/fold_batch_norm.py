@@ -12,7 +12,8 @@ import numpy as np
 import onnx
 
 from ortrim.buildspec.step_specs import FoldBatchNorm
-from ortrim.steps.graph import (
+from ortrim.models.graph import (
+    Array,
     Names,
     Shapes,
     Wiring,
@@ -25,7 +26,7 @@ from ortrim.steps.graph import (
     shapes_of,
     wired_graphs,
 )
-from ortrim.steps.step import Array, Stepped
+from ortrim.steps.step import Stepped
 
 DEFAULT_EPSILON: Final = 1e-5
 MATRIX: Final = 2

@@ -14,8 +14,8 @@ from onnx import TensorProto
 
 from ortrim.buildspec.step_specs import FoldInput
 from ortrim.errors import ModelError
-from ortrim.models.onnx_files import graphs_in, read_names
-from ortrim.steps.graph import (
+from ortrim.models.graph import (
+    Array,
     Names,
     Wiring,
     add_constant,
@@ -26,7 +26,8 @@ from ortrim.steps.graph import (
     new_node,
     replace_nodes,
 )
-from ortrim.steps.step import Array, Feeding, Feeds, Stepped
+from ortrim.models.onnx_files import graphs_in, read_names
+from ortrim.steps.step import Feeding, Feeds, Stepped
 
 
 def foldable(graph: onnx.GraphProto, name: str, wiring: Wiring, channels: int | None) -> list[onnx.NodeProto]:

@@ -11,8 +11,8 @@ from onnx import compose
 
 from ortrim.buildspec.step_specs import Batch, Extract, FixDimensions, Merge, NameDimensions, Outputs, Rename
 from ortrim.errors import ModelError
+from ortrim.models.graph import Wiring, is_onnx, rename_values, value_names
 from ortrim.models.onnx_files import graphs_below, graphs_in
-from ortrim.steps.graph import Wiring, is_onnx, rename_values, value_names
 from ortrim.steps.remove import remove_dead_functions, remove_dead_initializers, remove_dead_nodes
 from ortrim.steps.runtime_tools import by_onnx, inferred
 from ortrim.steps.step import Appended, Feeding, Stepped, Workplace, only, step_failed

@@ -8,7 +8,8 @@ import numpy as np
 import onnx
 
 from ortrim.buildspec.step_specs import ExpandRecurrent
-from ortrim.steps.graph import (
+from ortrim.models.graph import (
+    Array,
     Names,
     NodeWriter,
     Shapes,
@@ -21,7 +22,7 @@ from ortrim.steps.graph import (
     shapes_of,
     wired_graphs,
 )
-from ortrim.steps.step import Array, Stepped
+from ortrim.steps.step import Stepped
 
 GATES: Final = {"GRU": 3, "LSTM": 4}
 DEFAULTS: Final = {"GRU": ("Sigmoid", "Tanh"), "LSTM": ("Sigmoid", "Tanh", "Tanh")}

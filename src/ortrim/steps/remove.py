@@ -8,9 +8,9 @@ from google.protobuf.descriptor import FieldDescriptor
 from google.protobuf.message import Message
 
 from ortrim.buildspec.step_specs import RemoveDead, ShareConstants, Strip
+from ortrim.models.graph import replace_nodes
 from ortrim.models.graph_facts import tensor_digest
 from ortrim.models.onnx_files import graphs_below, graphs_in, graphs_of, nodes_of, read_names
-from ortrim.steps.graph import replace_nodes
 from ortrim.steps.step import Stepped, only, step_failed
 
 

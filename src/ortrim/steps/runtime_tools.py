@@ -20,13 +20,12 @@ from ortrim.base.files import storage_errors
 from ortrim.base.scripts import Python, packages_folder
 from ortrim.buildspec import step_specs
 from ortrim.errors import ModelError
+from ortrim.models.graph import DEFAULT_DOMAIN, SKIP_HINT, Names, opset_of, rename_values, value_names
 from ortrim.models.onnx_files import graphs_below, graphs_in, nodes_of
 from ortrim.models.operators import NCHWC
 from ortrim.pins.shipped import step_requirements
-from ortrim.steps.graph import DEFAULT_DOMAIN, Names, opset_of, rename_values, value_names
 from ortrim.steps.step import (
     LARGEST_BYTES,
-    SKIP_HINT,
     Feeding,
     Feeds,
     Stepped,

@@ -8,14 +8,13 @@ from typing import Any, Final
 
 import onnx
 from google.protobuf.message import DecodeError, EncodeError
-from numpy.typing import NDArray
 
 from ortrim.base.files import storage_errors
 from ortrim.base.scripts import SCRIPTS, Python, ScriptCrash, environment_with, packages_folder, run_script
 from ortrim.errors import ModelError, ToolError
 from ortrim.models.full_runtime import FullRuntime
+from ortrim.models.graph import SKIP_HINT, Array
 
-Array = NDArray[Any]
 Feeds = Mapping[str, Array]
 """Arrays by the names of inputs; strings are arrays of objects, and bfloat16 is the uint16 of its bits."""
 
@@ -87,7 +86,6 @@ class Workplace:
 STEP_SECONDS: Final = 1800.0
 LARGEST_BYTES: Final = 2**31 - 1
 """Of a protobuf message."""
-SKIP_HINT: Final = "leave the step out, or give it optional = true"
 
 
 SCRIPT: Final = SCRIPTS / "steps.py"

@@ -363,38 +363,43 @@ def weights(name: str, shape: Sequence[int], kind: type = np.float32) -> onnx.Te
     return numpy_helper.from_array(np.ones(shape, kind), name)
 
 
-def filtering(*filters: int, product: int = 0, constant: bool = False) -> onnx.ModelProto:
+def filtering(*filters: int, product: int = 0, constant: bool = False, size: int = 8) -> onnx.ModelProto:
     own, spare = weights("w", filters), weights("spare", (product,))
     nodes = [helper.make_node("Conv", ["x", "w"], ["y"])]
     if constant:
         nodes.insert(0, helper.make_node("Constant", [], ["w"], value=own))
-    shape = (1, filters[1], *(8 for _ in filters[2:]))
+    shape = (1, filters[1], *(size for _ in filters[2:]))
     given = [spare] if constant else [own, spare]
     return model_of(nodes, [value("x", shape=shape)], [value("y", shape=None)], initializers=given)
 
 
 @pytest.mark.parametrize(
-    ("model", "share"),
+    ("model", "shares"),
     [
-        (filtering(4, 3, 3, 3), 1.0),
-        (filtering(4, 3, 3, 3, constant=True), 1.0),
-        (filtering(4, 3, 3, 3, product=324), 0.25),
-        (filtering(4, 3, 3), 0.0),
+        (filtering(4, 3, 3, 3), (1, 0)),
+        (filtering(4, 3, 3, 3, constant=True), (1, 0)),
+        (filtering(4, 3, 3, 3, product=324), (0.25, 0)),
+        (filtering(4, 3, 3), (0, 1)),
     ],
     ids=["alone", "as Constant", "beside a product", "along one axis"],
 )
-def test_the_share_of_convolutions_is_that_of_their_weights(model: onnx.ModelProto, share: float) -> None:
-    """Those along two axes, however the exporter writes their weights."""
-    assert facts_of(model, sha256="", size_bytes=1, where="m").convolution_share == pytest.approx(share)
+def test_the_share_of_convolutions_is_that_of_their_weights(
+    model: onnx.ModelProto, shares: tuple[float, float]
+) -> None:
+    """Those along two axes, and those along one, however the exporter writes their weights."""
+    facts = facts_of(model, sha256="", size_bytes=1, where="m")
+    assert (facts.convolution_share, facts.one_axis_share) == pytest.approx(shares)
 
 
 class Conversions:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.seen: list[tuple[str, str]] = []
+        self.two_axes: list[tuple[str, ...]] = []
         convert = vars(models)["convert"]
 
         def noted(model: PreparedModel, conversion: Conversion, **options: object) -> OrtModel:
             self.seen.append((conversion.level, conversion.layout))
+            self.two_axes.append(conversion.two_axes)
             made: OrtModel = convert(model, conversion, **options)
             return made
 
@@ -425,6 +430,16 @@ def test_a_model_of_convolutions_gets_nchwc_layout(
     assert plan.targets[0].job.nchwc_block_size == 8
     assert "tiny: in NCHWc layout" in stages.stdout.getvalue()
     assert "layout = 'plain'" in stages.stdout.getvalue()
+
+
+@pytest.mark.parametrize(("size", "layout", "two_axes"), [(100, NCHWC8, ("y",)), (17, PLAIN, ())])
+def test_convolutions_along_one_axis_get_it_where_that_is_faster(
+    stages: Stages, conversions: Conversions, size: int, layout: tuple[str, str], two_axes: tuple[str, ...]
+) -> None:
+    """As such along two axes: of 98 positions, not of 15."""
+    write(stages.folder / "tiny.onnx", filtering(64, 64, 3, size=size))
+    planned(stages)
+    assert (conversions.seen, conversions.two_axes) == ([layout], [two_axes])
 
 
 def test_each_target_of_a_build_has_the_model_that_it_runs_best(stages: Stages, conversions: Conversions) -> None:

@@ -7,7 +7,7 @@ from onnx import helper
 
 from onnx_samples import model_of, value
 from ortrim.buildspec.step_specs import ShareConstants
-from ortrim.steps.graph import replace_nodes
+from ortrim.models.graph import replace_nodes
 from ortrim.steps.remove import share_constants
 from stepped_models import SHAPE, constant, feeds_for, layered, same_outputs, with_branch
 

@@ -10,7 +10,7 @@ from onnx import TensorProto, helper
 from onnx_samples import model_of, value
 from ortrim.buildspec.step_specs import Opset
 from ortrim.errors import ModelError
-from ortrim.steps.graph import opset_of
+from ortrim.models.graph import opset_of
 from ortrim.steps.runtime_tools import to_opset
 from ortrim.steps.step import Workplace
 from refusing import refused

@@ -7,14 +7,17 @@ from typing import Any, Final
 
 import numpy as np
 import onnx
+from numpy.typing import NDArray
 from onnx import TensorProto, numpy_helper
 
+from ortrim.errors import ModelError
 from ortrim.models import onnx_files
-from ortrim.steps.step import Array, step_failed
 
+Array = NDArray[Any]
 Shapes = Mapping[str, tuple[int | str | None, ...]]
 """By the names of values; None is a size that nothing tells."""
 DEFAULT_DOMAIN: Final = ("", "ai.onnx")
+SKIP_HINT: Final = "leave the step out, or give it optional = true"
 INITIALIZERS_ALONE: Final = 4
 """The IR version since which an initializer need not be an input, and one that is can be given another value."""
 
@@ -138,7 +141,7 @@ def attributes_of(node: onnx.NodeProto) -> dict[str, Any]:
             value = onnx.helper.get_attribute_value(attribute)
         except (ValueError, TypeError) as error:
             what = f"the attribute '{attribute.name}' of a node {node.op_type} cannot be read"
-            raise step_failed(what, why=str(error)) from error
+            raise ModelError("step-failed", what, where="", why=str(error), hint=SKIP_HINT) from error
         found[attribute.name] = value.decode(errors="replace") if isinstance(value, bytes) else value
     return found
 

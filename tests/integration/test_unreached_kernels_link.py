@@ -15,9 +15,10 @@ from ortrim.base.scripts import packages_folder
 from ortrim.binaries.macho.symbols import defined_symbols
 from ortrim.binaries.objects import archive_members, visible_symbols
 from ortrim.buildspec.targets import TARGETS
+from ortrim.compiling.dead_kernels import KernelTable
 from ortrim.compiling.executor import write_static_library
 from ortrim.compiling.plan import BuildJob, Toolchain
-from ortrim.compiling.relink import MLAS, leave_out_unreached, mlas_texts, read_script
+from ortrim.compiling.relink import MLAS, leave_out_unreached, mlas_texts, read_script, table_of
 from ortrim.compiling.upstream import CompileOutcome
 from ortrim.compiling.workspace import DYLIB, BuildInputs, JobPaths, job_environment, prepare_workspace
 from ortrim.pins.shipped import tool_requirements
@@ -89,11 +90,12 @@ class Tree:
         assert not outcome.failed, outcome.lines
         job = job_of(*names, cpu=cpu)
         job = replace(job, target=TARGETS[self.target]) if self.target else job
-        outcome = leave_out_unreached(
-            self.paths, job, outcome, self.link, self.notes.append, texts=mlas_texts(self.paths)
-        )
+        outcome = leave_out_unreached(self.paths, job, outcome, self.link, self.notes.append, table=self.table(job))
         assert not outcome.failed, outcome.lines
         return read_script(self.paths)
+
+    def table(self, job: BuildJob) -> KernelTable:
+        return table_of(job, mlas_texts(self.paths))
 
     def call(self, name: str, number: int) -> int:
         result: int = getattr(ctypes.CDLL(str(self.library)), name)(number)
@@ -206,11 +208,9 @@ def test_a_link_that_fails_is_the_outcome(tree: Tree) -> None:
     """A library with all kernels in its place would be another one of the same digest; the next build starts anew."""
     tree.export("MlasFloat")
     first, killed = tree.link(), CompileOutcome(code=1, lines=("Killed",))
+    job = job_of("MlasFloat")
     assert (
-        leave_out_unreached(
-            tree.paths, job_of("MlasFloat"), first, lambda: killed, tree.notes.append, texts=mlas_texts(tree.paths)
-        )
-        is killed
+        leave_out_unreached(tree.paths, job, first, lambda: killed, tree.notes.append, table=tree.table(job)) is killed
     )
     assert tree.notes == []
     assert tree.make("MlasFloat") == ALL - {"FloatKernelSse", "FloatKernelAvx", "ExpKernel"}
@@ -246,9 +246,7 @@ def test_what_the_linker_optimised_may_name_a_reader_of_messages(tree: Tree, *, 
     tree.export("MlasFloat")
     job = job_of("MlasFloat")
     job = replace(job, build_options=replace(job.build_options, lto=True))
-    outcome = leave_out_unreached(
-        tree.paths, job, tree.link(), tree.link, tree.notes.append, texts=mlas_texts(tree.paths)
-    )
+    outcome = leave_out_unreached(tree.paths, job, tree.link(), tree.link, tree.notes.append, table=tree.table(job))
     assert not outcome.failed, outcome.lines
     assert (METHOD in read_script(tree.paths)) != named
 
@@ -278,9 +276,8 @@ def test_an_interruption_leaves_nothing_that_is_believed(tree: Tree) -> None:
         raise KeyboardInterrupt
 
     tree.export("MlasQuant")
+    job = job_of("MlasQuant")
     with pytest.raises(KeyboardInterrupt):
-        leave_out_unreached(
-            tree.paths, job_of("MlasQuant"), tree.link(), interrupted, tree.notes.append, texts=mlas_texts(tree.paths)
-        )
+        leave_out_unreached(tree.paths, job, tree.link(), interrupted, tree.notes.append, table=tree.table(job))
     assert tree.make("MlasFloat") == left_out
     assert tree.call("MlasFloat", 1) == 21

@@ -38,6 +38,7 @@ CONSTANTS: Final = frozenset({"nullptr", "true", "false"})
 """What stands in an entry and is no kernel, beside numbers with names."""
 INCLUDED: Final = re.compile(r'^\s*#\s*include\s*"(?:[^"\n]*/)?([^"/\n]+)"', re.MULTILINE)
 WORD: Final = re.compile(r"\w+")
+OF_MLAS: Final = re.compile(r"\bMlas\w+")
 CALLED: Final = re.compile(r"[.>](\w+)\s*(?:->|\()")
 """How the constructor's own source would use a kernel; it may compare entries, for which an address is enough."""
 IGNORED: Final = re.compile(r"/\*.*?\*/|//[^\n]*|^\s*#[^\n]*", re.DOTALL | re.MULTILINE)
@@ -65,7 +66,7 @@ class KernelTable:
 
     Sources go by their base names. `getters` only return an entry without kernels, or what the processor has.
     `compared` are the kernels that a source names for comparisons alone. `called` are functions that the constructor
-    calls for the kernels that they return.
+    calls for the kernels that they return, `beside` what else of MLAS it names.
     """
 
     entries: Mapping[str, frozenset[str]]
@@ -73,6 +74,11 @@ class KernelTable:
     getters: frozenset[str] = frozenset()
     compared: Mapping[str, frozenset[str]] = field(default_factory=dict)
     called: frozenset[str] = frozenset()
+    beside: frozenset[str] = frozenset()
+
+    def fills_with(self, symbol: str) -> bool:
+        """Whether the constructor names something, mangled or not, that is no kernel."""
+        return any(symbol == name or _mangles(symbol, name) for name in self.beside)
 
     def only_gets(self, symbol: str) -> bool:
         """Whether a function, mangled or not, is one of the `getters`, or asks the processor on their behalf."""
@@ -124,6 +130,7 @@ def kernel_table(sources: Mapping[str, str], superseded: Collection[str] = ()) -
         getters=_getters(sources.values(), every),
         compared=compared,
         called=frozenset(name for text in constructors.values() for name in CALL_FOR_ENTRY.findall(text)),
+        beside=frozenset(name for text in constructors.values() for name in OF_MLAS.findall(text)) - entries.keys(),
     )
 
 

@@ -146,19 +146,15 @@ def leave_out_unreached(
     link: Callable[[], CompileOutcome],
     on_note: Callable[[str], None],
     *,
-    texts: Mapping[str, str],
+    table: dead_kernels.KernelTable,
     mechanisms: Mechanisms = WHOLE,
 ) -> CompileOutcome:
-    """Link a library again without what nothing in it reaches; `linked` is the link before, `texts` are `mlas_texts`.
+    """Link a library again without what nothing in it reaches; `linked` is the link before.
 
     The first link leaves all out, and each later one takes back what turned out to be asked for, so that the rest
     depends on nothing but the job. A link that fails is the outcome: were all kernels kept then, a machine short of
     memory would give another library of the same digest.
     """
-    after = texts[dead_kernels.AVX512_NCHWC] if job.nchwc_block_size == 16 else ""
-    table = dead_kernels.kernel_table(
-        texts, dead_kernels.superseded_kernels(texts.get(dead_kernels.CONSTRUCTORS[0], ""), job.cpu, after)
-    )
     if not table.entries:
         return linked
     done = paths.hooks / DONE
@@ -180,6 +176,24 @@ def leave_out_unreached(
         linked = _link_without(left_out - reached, paths, table, link)
     on_note("dead kernels cannot be found: all kernels are kept")
     return _link_without(frozenset(), paths, table, link)
+
+
+def table_of(job: BuildJob, texts: Mapping[str, str]) -> dead_kernels.KernelTable:
+    """Return the table of MLAS's kernels for a job, out of `mlas_texts`."""
+    after = texts[dead_kernels.AVX512_NCHWC] if job.nchwc_block_size == 16 else ""
+    constructor = texts.get(dead_kernels.CONSTRUCTORS[0], "")
+    return dead_kernels.kernel_table(texts, dead_kernels.superseded_kernels(constructor, job.cpu, after))
+
+
+def leave_out(paths: JobPaths, job: BuildJob, kernels: frozenset[str], table: dead_kernels.KernelTable) -> None:
+    """Have a job's first link do without kernels that are not compiled, unless the script is complete already.
+
+    An index does not know those of them that only our own sources put into the table. Of a script it does no harm to
+    name kernels that are there; our own definitions would be second ones.
+    """
+    if not _is_done(paths, job):
+        named = table.entries.keys() if kernels and job.target.is_elf else frozenset[str]()
+        write_script(paths, kernels | named, table)
 
 
 def forget_unreached(paths: JobPaths, job: BuildJob) -> None:

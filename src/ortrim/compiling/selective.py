@@ -15,7 +15,7 @@ from ortrim.base.console import counted
 from ortrim.base.files import storage_errors, write_if_changed
 from ortrim.compiling import relink, translation_units
 from ortrim.compiling.compiler_cache import CompilerCache
-from ortrim.compiling.dead_kernels import FLOAT16, cold_kernels
+from ortrim.compiling.dead_kernels import FLOAT16, KernelTable, cold_kernels
 from ortrim.compiling.kept_kernels import QUANTIZED, cut_units, write_kept_kernels
 from ortrim.compiling.mechanisms import API_TABLE, ASSIGNMENTS, EXTENSION, HOT_SOURCES, Mechanisms, find_mechanisms
 from ortrim.compiling.plan import BuildJob, CompiledUnits
@@ -154,9 +154,20 @@ class SelectiveBuild:
         """Link again without the kernels that nothing in the library reaches, if the job's build options say so."""
         if linked.failed or not self.job.build_options.dead_kernel_elimination:
             return linked
-        link, texts, mechanisms = self.upstream.link, self._texts, self.mechanisms
+        outcome = self._linked_again(linked)
+        if not outcome.failed or not any(map(UNDEFINED.search, outcome.lines)):
+            return outcome
+        index = self._known() or translation_units.nearest_index(variant_of(self.job))
+        if index is None:
+            return outcome
+        self.on_note("kernels are asked for that were not compiled")
+        whole, _ = self.compile_selected(index, unread=True)
+        return whole if whole.failed else self._linked_again(whole)
+
+    def _linked_again(self, linked: CompileOutcome) -> CompileOutcome:
+        link, table, mechanisms = self.upstream.link, self._table, self.mechanisms
         return relink.leave_out_unreached(
-            self._paths, self.job, linked, link, self.on_note, texts=texts, mechanisms=mechanisms
+            self._paths, self.job, linked, link, self.on_note, table=table, mechanisms=mechanisms
         )
 
     def compile_needed(self) -> tuple[CompileOutcome, CompiledUnits | None]:
@@ -178,7 +189,12 @@ class SelectiveBuild:
     def compile_all(self) -> CompileOutcome:
         """Compile every unit, as upstream does."""
         self._select(())
+        self._leave_out(())
         return self.upstream.compile(partial(self._cut, everything=True))
+
+    def _leave_out(self, kernels: Iterable[str]) -> None:
+        if self.job.build_options.dead_kernel_elimination:
+            relink.leave_out(self._paths, self.job, frozenset(kernels), self._table)
 
     def _cut(self, *, everything: bool) -> None:
         write_type_control(self._paths, typed_units(self._paths))
@@ -191,17 +207,25 @@ class SelectiveBuild:
         write_kept_kernels(self._paths, everything=whole, types=types, unasked=unasked, float16=float16)
 
     def compile_selected(
-        self, index: translation_units.UnitIndex, *, every_kernel: bool = False
+        self, index: translation_units.UnitIndex, *, every_kernel: bool = False, unread: bool = False
     ) -> tuple[CompileOutcome, CompiledUnits | None]:
-        """Compile what an index selects for the job's operators or does not know, and what the link then lacks."""
+        """Compile what an index selects for the job's operators or does not know, and what the link then lacks.
+
+        Kernels that nothing selected reads are compiled if they are to be kept, or `unread`.
+        """
         known = frozenset(unit.path for unit in index.units)
         operators = parse_config(self.job.operator_config)
         few_bits = operators.multiplies_by_few_bits
         wide = translation_units.wide_units(index, wide_sources(self.job), few_bits=few_bits)
         omitted = known.difference(translation_units.select_units(index, operators), wide)
+        spared: Mapping[str, frozenset[str]] = {}
+        if self.job.build_options.dead_kernel_elimination and not every_kernel and not unread:
+            spared = translation_units.unread_units(index, operators, wide, self._table)
+            omitted |= spared.keys()
         for misses in range(MISSES_LIMIT + 1):
             self.on_note(f"compiles {len(known - omitted)} of {counted(len(known), 'file')}")
             self._select(sorted(omitted))
+            self._leave_out(symbol for unit in spared.keys() & omitted for symbol in spared[unit])
             outcome = self.upstream.compile(partial(self._cut, everything=every_kernel))
             if not outcome.failed:
                 return outcome, self._counted(known, omitted)
@@ -220,6 +244,10 @@ class SelectiveBuild:
     def mechanisms(self) -> Mechanisms:
         """What the tree has for the job."""
         return find_mechanisms(self._paths, self.job, self._texts)
+
+    @cached_property
+    def _table(self) -> KernelTable:
+        return relink.table_of(self.job, self._texts)
 
     @cached_property
     def _texts(self) -> Mapping[str, str]:

@@ -23,7 +23,7 @@ from ortrim.base.files import storage_errors, write_atomically
 from ortrim.base.json import first_fault, read_json, to_canonical_json, to_data
 from ortrim.buildspec.problems import VERSION
 from ortrim.buildspec.targets import TARGETS
-from ortrim.compiling.dead_kernels import AVX512_KERNELS, AVX512_NCHWC
+from ortrim.compiling.dead_kernels import AVX512_KERNELS, AVX512_NCHWC, CONSTRUCTORS, KernelTable
 from ortrim.errors import SourcesError, StorageError
 from ortrim.models.operators import RequiredOperators
 from ortrim.pins.shipped import pin_names, pin_text
@@ -154,7 +154,7 @@ def _closure(index: UnitIndex, start: Iterable[int], without: frozenset[int] = f
 
 
 def _object_name(index: UnitIndex, number: int) -> str:
-    return index.units[number].path.rsplit("/", 1)[-1] + ".o"
+    return _base_name(index.units[number]) + ".o"
 
 
 REDUCED: Final = re.compile(r"\$\{build\}/[^/]+/op_reduction\.generated/")
@@ -233,6 +233,7 @@ def _template_argument(symbol: str, position: int) -> str:
     return name if symbol[position : position + 1] == "E" else ""
 
 
+MLAS: Final = "/onnxruntime/core/mlas/lib/"
 WIDE_UNITS: Final = {
     AVX512_KERNELS: (
         "convsym.cpp", "qgemm_kernel_avx2.cpp", "intrinsics/avx512/quantize_avx512f.cpp",
@@ -253,9 +254,54 @@ def select_units(index: UnitIndex, operators: RequiredOperators) -> tuple[str, .
     They are all that the roots and the operators' kernels lead to, of whatever opset and type. An operator that the
     index does not know adds nothing: should there be a kernel of it, the link lacks it.
     """
+    return _paths(index, _start(index, operators))
+
+
+def _start(index: UnitIndex, operators: RequiredOperators) -> set[int]:
     keys = {f"{operator.domain}:{operator.name}" for operator in operators.operators}
     chosen = [numbers for key, numbers in index.kernels if operators.everything or key in keys]
-    return _paths(index, set(index.roots).union(*chosen))
+    return set(index.roots).union(*chosen)
+
+
+def unread_units(
+    index: UnitIndex, operators: RequiredOperators, wide: Collection[str], table: KernelTable
+) -> dict[str, frozenset[str]]:
+    """Return the units that only the table of MLAS's kernels leads to, by entries that nothing selected reads.
+
+    With each come the kernels that it defines, by their symbols: what fills the table names them all the same. `wide`
+    are units beside those of `select_units`.
+    """
+    users = {number: each for number, unit in enumerate(index.units) if (each := _users_of(unit, table)) is not None}
+    fillers = {number for number, unit in enumerate(index.units) if _base_name(unit) in CONSTRUCTORS}
+    chosen = {number for number, unit in enumerate(index.units) if unit.path in wide}
+    asked, read = _start(index, operators) | (chosen - users.keys()), set[int]()
+    chosen |= _closure(index, _start(index, operators))
+    while asked:
+        while asked:
+            number = asked.pop()
+            read.add(number)
+            needs = set(index.units[number].needs) - read
+            asked |= needs - users.keys() if number in fillers else needs
+        names = {_base_name(index.units[number]) for number in read}.union(CONSTRUCTORS)
+        asked = {number for number, each in users.items() if number not in read and not each.isdisjoint(names)}
+    return {
+        index.units[number].path: frozenset(
+            symbol for symbol in index.units[number].provides if table.users(symbol) is not None
+        )
+        for number in sorted(chosen - read)
+    }
+
+
+def _users_of(unit: Unit, table: KernelTable) -> frozenset[str] | None:
+    """Return the sources that may use a unit's kernels; None for one without, or with more that fills the table."""
+    if MLAS not in unit.path or any(map(table.fills_with, unit.provides)):
+        return None
+    found = [users for symbol in unit.provides if (users := table.users(symbol)) is not None]
+    return frozenset[str]().union(*found) if found else None
+
+
+def _base_name(unit: Unit) -> str:
+    return unit.path.rsplit("/", 1)[-1]
 
 
 def wide_units(index: UnitIndex, sources: Collection[str], *, few_bits: bool = False) -> tuple[str, ...]:

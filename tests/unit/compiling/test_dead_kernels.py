@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kernel_tables import SOURCES
+from ortrim.buildspec.targets import TARGETS
 from ortrim.compiling.dead_kernels import (
     BRANCH,
     CONSTRUCTORS,
@@ -34,7 +35,7 @@ from ortrim.compiling.dead_kernels import (
     unused_types,
     wanted_methods,
 )
-from ortrim.compiling.relink import DONE, ROOM, done_text, forget_unreached, read_script, write_script
+from ortrim.compiling.relink import DONE, ROOM, done_text, forget_unreached, leave_out, read_script, write_script
 from ortrim.compiling.workspace import LEFT_OUT, UNREACHED, JobPaths
 from ortrim.models.operators import EMPTY, ModelUses, OperatorId, OperatorUse, RequiredOperators, required_operators
 from sample_plans import sample_plan
@@ -472,6 +473,28 @@ def test_what_an_interrupted_build_left_out_is_forgotten(tmp_path: Path) -> None
     write_script(paths, {"MlasGemm"})
     forget_unreached(paths, sample_plan().targets[0].job)
     assert read_script(paths) == frozenset()
+
+
+@pytest.mark.parametrize(
+    ("target", "kernels", "expected"),
+    [
+        ("linux-x64", {"MlasConv"}, {"MlasConv", *TABLE.entries}),
+        ("linux-x64", set(), set()),
+        ("macos-x86_64", {"MlasConv"}, {"MlasConv"}),
+    ],
+)
+def test_the_first_link_does_without_kernels_that_are_not_compiled(
+    tmp_path: Path, target: str, kernels: set[str], expected: set[str]
+) -> None:
+    """A script of ELF may name all kernels, an index none that only our own sources use; later links know better."""
+    paths = cast("JobPaths", Hooks(hooks=tmp_path))
+    job = replace(sample_plan().targets[0].job, target=TARGETS[target])
+    write_script(paths, {"MlasGemm"})
+    leave_out(paths, job, frozenset(kernels), TABLE)
+    assert read_script(paths) == expected
+    (tmp_path / DONE).write_text(done_text(paths, job))
+    leave_out(paths, job, frozenset({"MlasPool"}), TABLE)
+    assert read_script(paths) == expected
 
 
 PARSE = "_ZN4onnx11TensorProto14_InternalParseEPKcPN6google8protobuf8internal12ParseContextE"

@@ -4,14 +4,23 @@ import os
 import re
 from dataclasses import replace
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
 from fake_kernels import CONTRIB, CPU, TYPED, make_kernels
+from ortrim.buildspec.build_options import BuildOptions
 from ortrim.buildspec.buildspec import AndroidSpec
-from ortrim.compiling.selective import SELECTION, cold_kernel_sources, mentioning, variant_of, write_selection
+from ortrim.compiling.selective import (
+    SELECTION,
+    SelectiveBuild,
+    cold_kernel_sources,
+    mentioning,
+    variant_of,
+    write_selection,
+)
 from ortrim.compiling.translation_units import Variant
-from ortrim.compiling.upstream import type_folder
+from ortrim.compiling.upstream import CompileOutcome, type_folder
 from ortrim.compiling.workspace import JobPaths
 from ortrim.errors import StorageError
 from refusing import refused
@@ -218,3 +227,31 @@ def test_a_source_that_cannot_be_read_is_a_diagnostic(paths_hot_kernels: JobPath
     (paths_hot_kernels.sources / CPU / "nn/conv.cc").mkdir()
     caught = refused(StorageError, cold_kernel_sources, paths_hot_kernels, ["ai.onnx:LSTM"])
     assert caught.code == "path-in-the-way"
+
+
+GOOD = CompileOutcome(code=0, lines=())
+UNFOUND_KERNEL = CompileOutcome(code=1, lines=("ld.lld: error: undefined symbol: MlasQuant",))
+
+
+@pytest.mark.parametrize(
+    ("links", "compiled", "result"),
+    [((GOOD,), 0, GOOD), ((UNFOUND_KERNEL, GOOD), 1, GOOD), ((UNFOUND_KERNEL, UNFOUND_KERNEL), 1, UNFOUND_KERNEL)],
+)
+def test_kernels_that_are_asked_for_all_the_same_are_compiled(
+    monkeypatch: pytest.MonkeyPatch, links: tuple[CompileOutcome, ...], compiled: int, result: CompileOutcome
+) -> None:
+    """Once, with all that the index selects, and then what nothing reaches is looked for again."""
+    made, outcomes = list[bool](), iter(links)
+
+    def compile_selected(_self: SelectiveBuild, _index: object, *, unread: bool) -> tuple[CompileOutcome, None]:
+        made.append(unread)
+        return GOOD, None
+
+    monkeypatch.setattr("ortrim.compiling.selective.relink.leave_out_unreached", lambda *_, **__: next(outcomes))
+    monkeypatch.setattr(SelectiveBuild, "compile_selected", compile_selected)
+    monkeypatch.setattr(SelectiveBuild, "_table", None)
+    monkeypatch.setattr(SelectiveBuild, "mechanisms", None)
+    job = replace(sample_plan().targets[0].job, build_options=BuildOptions(dead_kernel_elimination=True))
+    build = SelectiveBuild(job=job, upstream=Mock(), cache=None, on_note=list[str]().append)
+    assert build.without_unreached(GOOD) == result
+    assert made == [True] * compiled

@@ -15,6 +15,7 @@ import refusing
 from operator_strategies import operators
 from ortrim.base.cache import record_entry, watched_cache
 from ortrim.compiling import translation_units
+from ortrim.compiling.dead_kernels import KernelTable
 from ortrim.compiling.translation_units import (
     DOMAINS,
     FEW_BITS_UNITS,
@@ -39,6 +40,7 @@ from ortrim.compiling.translation_units import (
     select_units,
     shipped_index,
     symbolic_path,
+    unread_units,
     wide_units,
 )
 from ortrim.errors import ExitCode, SourcesError, StorageError
@@ -269,6 +271,59 @@ def test_shipped_index_selects_a_fraction_of_the_units() -> None:
     assert {f"{CPU}/cpu_execution_provider.cc", "${build}/MinSizeRel/generated_source.c"} <= set(selected)
     assert f"{CPU}/math/top_k.cc" not in selected
     assert len(selected) < 0.4 * len(index.units)
+
+
+LIB = "${sources}/onnxruntime/onnxruntime/core/mlas/lib"
+TABLE = KernelTable(
+    entries={name: frozenset({f"{name}Entry"}) for name in ("MlasFloat", "MlasQuant", "MlasOther")},
+    readers={
+        "MlasFloatEntry": frozenset({"sgemm.cpp"}),
+        "MlasQuantEntry": frozenset({"qgemm.cpp"}),
+        "MlasOtherEntry": frozenset({"other.cpp", "quant_avx.cpp"}),
+    },
+    beside=frozenset({"MlasMask"}),
+)
+FILLED = ("_Z9MlasFloatv", "_Z9MlasQuantv", "MlasOther", "MlasMask")
+
+
+def table_index() -> UnitIndex:
+    """`other.cpp` reads its own kernel and is named by nothing; `mask.cpp` has something that every library names."""
+    objects = (
+        symbols(INTERFACE, undefined=("Gemm", "Quant")),
+        symbols(f"{LIB}/sgemm.cpp", ("Gemm",), ("platform",)),
+        symbols(f"{LIB}/qgemm.cpp", (QUANT_KERNEL,), ("platform",)),
+        symbols(PROVIDER, (), (QUANT_KERNEL,)),
+        symbols(f"{LIB}/platform.cpp", ("platform",), FILLED),
+        symbols(f"{LIB}/float_avx.cpp", FILLED[:1]),
+        symbols(f"{LIB}/quant_avx.cpp", FILLED[1:2], ("help",)),
+        symbols(f"{LIB}/helper.cpp", ("help",)),
+        symbols(f"{LIB}/other.cpp", FILLED[2:3]),
+        symbols(f"{LIB}/mask.cpp", FILLED[3:]),
+        symbols(f"{LIB}/wide.cpp", ("MlasWide",)),
+    )
+    return make_index(VARIANT, objects, [INTERFACE])
+
+
+QUANT_KERNEL = kernel("kCpuExecutionProvider_MatMulInteger_kOnnxDomain_ver10_uint8_t")
+
+
+def test_units_to_which_only_the_table_leads_are_not_read() -> None:
+    """With what they alone need; one of unknown kernels is taken to be read, as a wide one without symbols is."""
+    wide = (f"{LIB}/wide.cpp",)
+    assert unread_units(table_index(), EMPTY, wide, TABLE) == {
+        f"{LIB}/helper.cpp": frozenset(),
+        f"{LIB}/other.cpp": {"MlasOther"},
+        f"{LIB}/quant_avx.cpp": {"_Z9MlasQuantv"},
+    }
+
+
+def test_a_unit_that_reads_an_entry_brings_its_kernels_and_what_these_read() -> None:
+    operators = required_operators([OperatorId(domain="ai.onnx", opset=10, name="MatMulInteger")])
+    assert unread_units(table_index(), operators, (), TABLE) == {}
+
+
+def test_without_a_table_all_units_are_read() -> None:
+    assert unread_units(table_index(), EMPTY, (), KernelTable(entries={}, readers={})) == {}
 
 
 def test_shipped_index_knows_the_operator_of_every_kernel() -> None:

@@ -413,6 +413,11 @@ def test_models_are_reduced_together(root: Path, runtime: FullRuntime) -> None:
     )
 
 
+TRAINING: Final = model_of(
+    [helper.make_node("BatchNormalization", ["x", "x", "x", "x", "x"], ["y", "m", "v"], training_mode=1)]
+)
+
+
 def bfloat16_sum() -> onnx.ModelProto:
     """Return a model with an Add that no CPU kernel implements."""
     return model_of([
@@ -441,8 +446,9 @@ def bfloat16_sum() -> onnx.ModelProto:
             ("my.ops Foo", "opset 1", "float32", "custom library"),
         ),
         (model_of([helper.make_node("Foo", ["x"], ["y"])]), "unknown-operator", ("ai.onnx Foo", "opset 17", "float32")),
+        (TRAINING, "not-in-minimal-builds", ("BatchNormalization that trains", "model.eval()")),
     ],
-    ids=["type", "operator for GPUs", "custom domain", "unknown operator"],
+    ids=["type", "operator for GPUs", "custom domain", "unknown operator", "training"],
 )
 def test_nodes_without_a_kernel_are_refused(
     model: onnx.ModelProto, code: str, words: tuple[str, ...], root: Path, runtime: FullRuntime

@@ -15,7 +15,7 @@ from ortrim.base.tools import X64_USER, require
 from ortrim.buildspec.buildspec import BLOCKS, Layout
 from ortrim.errors import ConvertError
 from ortrim.models.full_runtime import FullRuntime, run_script
-from ortrim.models.kernels import check_kernels, kernel_diagnostic, load_refusal, loads_in_place
+from ortrim.models.kernels import check_kernels, check_minimal_build, kernel_diagnostic, load_refusal, loads_in_place
 from ortrim.models.models import OrtModel, PreparedModel
 from ortrim.models.nchwc_graph import keep_blocks
 from ortrim.models.operators import parse_config, render_config
@@ -111,6 +111,7 @@ def convert(model: PreparedModel, conversion: Conversion, *, runtime: FullRuntim
 
 
 def _convert(model: PreparedModel, conversion: Conversion, runtime: FullRuntime, folder: Path) -> None:
+    check_minimal_build(model)
     output, config = folder / ORT_FILE, folder / "converter.config"
     laid_out = conversion.layout in BLOCKS and conversion.style == "fixed"
     # A shortened one, the result, and what is laid out, before and after.

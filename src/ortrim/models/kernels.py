@@ -1,16 +1,17 @@
-"""Refusing models with a node that no kernel of the CPU execution provider implements."""
+"""Refusing models with a node that no kernel of the CPU execution provider implements, or none of a minimal build."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from ortrim.base.files import storage_errors
 from ortrim.base.json import to_data
 from ortrim.buildspec.buildspec import SessionSettings, SessionSpec, settings_of
 from ortrim.errors import ConvertError, ModelError, OperatorsError
 from ortrim.models.full_runtime import FullRuntime, run_script
-from ortrim.models.graph_facts import node_facts
+from ortrim.models.graph_facts import NodeFacts, node_facts
 from ortrim.models.models import PreparedModel
 from ortrim.models.onnx_files import read_onnx, with_types
 from ortrim.models.operators import NCHWC
@@ -76,6 +77,37 @@ def check_kernels(converted: Path, *, original: PreparedModel, runtime: FullRunt
     what = f"ONNX Runtime {runtime.version} cannot load the model that it converted itself"
     hint = "try level = 'basic', or style = 'fixed'"
     raise ConvertError("converted-model-unusable", what, where=original.name, why=words, hint=hint)
+
+
+EXPORT_FOR_INFERENCE: Final = (
+    "export a network for inference (PyTorch: model.eval() comes first), and trees for ai.onnx.ml 3 "
+    "(skl2onnx: target_opset={'': 17, 'ai.onnx.ml': 3})"
+)
+
+
+def not_in_minimal_builds(nodes: Iterable[NodeFacts]) -> Iterator[tuple[NodeFacts, str]]:
+    """Yield the nodes that end a program with a minimal build when it loads the model, and what they are.
+
+    The full runtime has both (`tree_ensemble_attribute.h`, `batch_norm.h`). Before opset 14 a normalization trains when
+    it has further outputs.
+    """
+    for node in nodes:
+        if (node.domain, node.operator) == ("ai.onnx.ml", "TreeEnsemble"):
+            yield node, "TreeEnsemble of ai.onnx.ml 5"
+        elif (node.domain, node.operator) == ("ai.onnx", "BatchNormalization"):
+            further = any(output.name for output in node.outputs[1:])
+            if further or node.attribute("training_mode") == "1":
+                yield node, "BatchNormalization that trains"
+
+
+def check_minimal_build(model: PreparedModel) -> None:
+    """Raise `OperatorsError` (`not-in-minimal-builds`) for a model that no trimmed library loads."""
+    with storage_errors(model.path):
+        read = read_onnx(model.path, model.name)
+    for node, words in not_in_minimal_builds(node_facts(read)):
+        what = f"a trimmed ONNX Runtime has no {words}"
+        where = f"{model.name}, node '{node.place}'"
+        raise OperatorsError("not-in-minimal-builds", what, where=where, hint=EXPORT_FOR_INFERENCE)
 
 
 def loads_in_place(converted: Path, *, runtime: FullRuntime, folder: Path) -> bool:

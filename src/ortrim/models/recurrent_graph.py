@@ -12,7 +12,6 @@ import numpy as np
 import onnx
 from onnx import helper, numpy_helper
 
-from ortrim.base.files import storage_errors
 from ortrim.models.graph import replace_nodes
 from ortrim.models.onnx_files import array_of, fresh, read_names
 from ortrim.models.prepare import external_files
@@ -27,8 +26,7 @@ TO_THE_END: Final = 2**31 - 1
 
 def shorten_recurrent(path: Path, result: Path) -> Path:
     """Write a model with fewer nodes, and return where it is: `path` when there is nothing to gain."""
-    with storage_errors(path):
-        model = onnx.load(path, load_external_data=False)
+    model = onnx.load(path, load_external_data=False)
     graph = model.graph
     if external_files(model, path.name) or not any(_is(node, *STATES) for node in graph.node):
         return path

@@ -153,6 +153,18 @@ def _normalized(locale: str) -> rules.LintFacts:
     return facts(model_of([node], *ends))
 
 
+def _trees(version: int) -> rules.LintFacts:
+    operator = "TreeEnsemble" if version >= 5 else "TreeEnsembleRegressor"
+    return facts(model_of([helper.make_node(operator, ["x"], ["y"], domain="ai.onnx.ml")]))
+
+
+def _normalization(opset: int, outputs: int, **mode: Any) -> rules.LintFacts:
+    names = [f"y{number}" for number in range(outputs)]
+    node = helper.make_node("BatchNormalization", ["x", "s", "b", "m", "v"], names, **mode)
+    inputs = [value(name, shape=(1, 2)) if name == "x" else value(name, shape=(2,)) for name in node.input]
+    return facts(model_of([node], inputs, [value("y0", shape=(1, 2))], opsets=[("", opset)]))
+
+
 SAMPLES: dict[str, tuple[Sample, Sample]] = {
     "does-not-load": (
         lambda: facts(relu(), run=rules.RunFacts(load_failure="type mismatch")),
@@ -183,6 +195,7 @@ SAMPLES: dict[str, tuple[Sample, Sample]] = {
         lambda: _kernels(missing=(RELU, "")),
         lambda: _kernels(missing=(RELU, ""), without=(RELU,)),
     ),
+    "not-in-minimal-builds": (lambda: _trees(5), lambda: _trees(3)),
     "other-provider-only": (lambda: _kernels(without=(RELU,)), lambda: _kernels(without=(RELU,), unheard=(RELU,))),
     "unknown-operator": (lambda: _kernels(without=(RELU,), unheard=(RELU,)), lambda: _kernels(without=(RELU,))),
     "unnamed-value": (lambda: _named("", "y"), lambda: _named("x", "y")),
@@ -210,6 +223,14 @@ SAMPLES: dict[str, tuple[Sample, Sample]] = {
 
 def shown(reference: str, sample: Sample) -> list[rules.Shown]:
     return list(rules.BY_CODE[reference].check(sample()))
+
+
+@pytest.mark.parametrize(
+    ("opset", "outputs", "mode", "trains"),
+    [(13, 1, {}, False), (13, 5, {}, True), (15, 1, {"training_mode": 0}, False), (15, 3, {"training_mode": 1}, True)],
+)
+def test_normalization_that_trains_is_known(opset: int, outputs: int, mode: dict[str, int], trains: bool) -> None:  # noqa: FBT001
+    assert bool(shown("not-in-minimal-builds", lambda: _normalization(opset, outputs, **mode))) is trains
 
 
 @pytest.mark.parametrize("reference", ["unsupported-opset", "unsupported-ir-version"])
@@ -358,15 +379,6 @@ def test_code_that_another_model_needs_is_not_saved() -> None:
 def test_a_kernel_that_is_missing_is_reported_with_types() -> None:
     (found,) = shown("no-kernel", lambda: _kernels(missing=(RELU, "")))
     assert found[1] == "no CPU kernel of ai.onnx Relu for float32"
-
-
-def test_batch_normalization_in_training_mode_is_found() -> None:
-    names = ["x", "s", "b", "m", "v"]
-    node = helper.make_node("BatchNormalization", names, ["y", "n", "w"], training_mode=1)
-    known = facts(model_of([node], [value(name) for name in names]))
-    assert [each[1] for each in rules.BY_CODE["training-mode"].check(known)] == [
-        "BatchNormalization is in training mode"
-    ]
 
 
 def test_what_was_not_looked_at_shows_nothing() -> None:

@@ -15,6 +15,7 @@ from ortrim.base.files import shipped_words
 from ortrim.base.tools import Cause
 from ortrim.errors import Diagnostic, ModelError, OperatorsError
 from ortrim.models import graph_facts, refusals
+from ortrim.models.kernels import EXPORT_FOR_INFERENCE, not_in_minimal_builds
 from ortrim.models.models import TensorInfo
 from ortrim.models.onnx_files import LARGEST_MODEL_BYTES, unsupported
 from ortrim.models.shapes import BY_CHANCE
@@ -367,6 +368,12 @@ def _words(operator: Operator) -> str:
     return f"{operator[0]} {operator[1]}"
 
 
+@_rule("not-in-minimal-builds", kind=OperatorsError, fix=EXPORT_FOR_INFERENCE)
+def _not_in_minimal_builds(facts: LintFacts) -> Iterator[Shown]:
+    for node, words in not_in_minimal_builds(facts.graph.nodes):
+        yield node.place, f"{words}, which the full runtime alone has"
+
+
 @_rule("other-provider-only", kind=OperatorsError)
 def _other_provider_only(facts: LintFacts) -> Iterator[Shown]:
     for operator in facts.kernels.without if facts.kernels else ():
@@ -606,10 +613,9 @@ def _device_locale(facts: LintFacts) -> Iterator[Shown]:
 def _training_mode(facts: LintFacts) -> Iterator[Shown]:
     switched_on = {weight.name for weight in facts.graph.weights if weight.values == (1,)}
     for node in facts.graph.nodes:
-        normalizes = node.operator == "BatchNormalization" and node.attribute("training_mode") == "1"
-        drops = node.operator == "Dropout" and len(node.inputs) > 2 and node.inputs[2].name in switched_on
-        if node.domain == "ai.onnx" and (normalizes or drops):
-            yield node.place, f"{node.operator} is in training mode"
+        on = any(value.name in switched_on for value in node.inputs[2:])
+        if on and (node.domain, node.operator) == ("ai.onnx", "Dropout"):
+            yield node.place, "Dropout is in training mode"
 
 
 DOMINANT_BYTES: Final = 1_000_000

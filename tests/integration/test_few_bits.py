@@ -51,7 +51,7 @@ def test_what_is_unused_stays_null_and_is_compiled_away(tmp_path: Path) -> None:
         (tmp_path / name).write_text(text)
     library = tmp_path / "libtable.so"
     words = ("g++", "-std=c++17", "-O2", "-shared", "-fPIC", f"-I{tmp_path}", "-include", str(HEADER))
-    done = run((*words, "-DORTRIM_UNUSED_PRODUCTS=Eight,Floats", "-o", str(library), str(tmp_path / "table.cc")))
+    done = run((*words, "-DORTRIM_UNUSED_FUNCTIONS=Eight,Floats", "-o", str(library), str(tmp_path / "table.cc")))
     assert done.returncode == 0, done.stderr
     table = (ctypes.c_void_p * 4).in_dll(ctypes.CDLL(str(library)), "Table")
     kernel = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_int)

@@ -56,11 +56,14 @@ def sample_input(
     selected: tuple[TargetSpec, ...] = (),
     unused_types: tuple[str, ...] = (),
     hot_operators: tuple[str, ...] = (),
+    few_bits: tuple[tuple[int, int], ...] = (),
     **changes: Any,
 ) -> PlanInput:
     spec = sample_spec(**changes)
     targets = selected or tuple(each for each in spec.targets if each.id == target) or (sample_target(target),)
-    contents = Contents(operators=operators, models=models, unused_types=unused_types, hot_operators=hot_operators)
+    contents = Contents(
+        operators=operators, models=models, unused_types=unused_types, hot_operators=hot_operators, few_bits=few_bits
+    )
     return PlanInput(spec=replace(spec, targets=targets), contents=contents)
 
 

@@ -66,7 +66,7 @@ class KernelTable:
 
     Sources go by their base names. `getters` only return an entry without kernels, or what the processor has.
     `compared` are the kernels that a source names for comparisons alone. `called` are functions that the constructor
-    calls for the kernels that they return, `beside` what else of MLAS it names.
+    calls for the kernels that they return, `others` what it names of MLAS that is no kernel.
     """
 
     entries: Mapping[str, frozenset[str]]
@@ -74,11 +74,11 @@ class KernelTable:
     getters: frozenset[str] = frozenset()
     compared: Mapping[str, frozenset[str]] = field(default_factory=dict)
     called: frozenset[str] = frozenset()
-    beside: frozenset[str] = frozenset()
+    others: frozenset[str] = frozenset()
 
-    def fills_with(self, symbol: str) -> bool:
+    def names_beside_kernels(self, symbol: str) -> bool:
         """Whether the constructor names something, mangled or not, that is no kernel."""
-        return any(symbol == name or _mangles(symbol, name) for name in self.beside)
+        return any(symbol == name or _mangles(symbol, name) for name in self.others)
 
     def only_gets(self, symbol: str) -> bool:
         """Whether a function, mangled or not, is one of the `getters`, or asks the processor on their behalf."""
@@ -130,7 +130,7 @@ def kernel_table(sources: Mapping[str, str], superseded: Collection[str] = ()) -
         getters=_getters(sources.values(), every),
         compared=compared,
         called=frozenset(name for text in constructors.values() for name in CALL_FOR_ENTRY.findall(text)),
-        beside=frozenset(name for text in constructors.values() for name in OF_MLAS.findall(text)) - entries.keys(),
+        others=frozenset(name for text in constructors.values() for name in OF_MLAS.findall(text)) - entries.keys(),
     )
 
 
@@ -425,22 +425,28 @@ OTHER_BITS: Final = re.compile(r"S?Q[28]Bit\w+")
 OF_FLOATS: Final = re.compile(r"SQ4Bit\w+_CompFp32")
 """Functions of products whose first factor stays float32: those of any accuracy level but 4."""
 QUANTIZED_LEVEL: Final = 4
+EXPERTS: Final = "QMoE"
 
 
 def few_bits(models: Iterable[ModelUses]) -> tuple[tuple[int, int], ...]:
-    """Return the bits and accuracy levels of all models' products with weights of few bits; none if one is unknown."""
+    """Return the bits and accuracy levels of all models' products with weights of few bits; none if one is unknown.
+
+    A mixture of experts calls the same functions (upstream's pull request 32644).
+    """
     known = tuple(models)
-    if any(operator.name == FEW_BITS for model in known for operator in model.saved):
+    operators = {use.operator.name for model in known for use in model.uses}
+    if EXPERTS in operators or any(operator.name == FEW_BITS for model in known for operator in model.saved):
         return ()
     return tuple(sorted({each for model in known for each in model.few_bits}))
 
 
-def unused_products(header: str, used: Collection[tuple[int, int]]) -> tuple[str, ...] | None:
-    """Return the functions of MLAS's table for weights of few bits on x64 that products with 4 bits alone do without.
+def unused_functions(header: str, used: Collection[tuple[int, int]]) -> tuple[str, ...] | None:
+    """Return the functions of MLAS's table for weights of few bits on x64 that no model's products call.
 
-    `used` are the bits and accuracy levels of all products. None when the table is not found. At level 4 upstream's
-    operator asks only for functions that every table of x64 has; where one is missing it takes another way, which is
-    right, too (contrib_ops/cpu/quantization/matmul_nbits.cc).
+    These are those for 8 and 2 bits where all have 4, and those that multiply floats where all are at level 4. `used`
+    are the bits and accuracy levels of all products. None when the table is not found. At level 4 upstream's operator
+    asks only for functions that every table of x64 has; where one is missing it takes another way, which is right, too
+    (contrib_ops/cpu/quantization/matmul_nbits.cc).
     """
     table = DISPATCH.search(header)
     names = DISPATCHED.findall(table[0]) if table else ()

@@ -64,7 +64,8 @@ class Executor:
                 started = time.monotonic()
                 with self.on_tree(job) as selective:
                     outcome, units = selective.compile_needed() if self.pruned else (selective.compile_all(), None)
-                    require_success(job, selective.without_unreached(outcome), self.log)
+                    outcome, units = selective.without_unreached(outcome, units)
+                    require_success(job, outcome, self.log)
                     paths, execution = selective.upstream.paths, selective.upstream.execution
                     finish(job, paths, execution)
                     if job.is_linked_anew:

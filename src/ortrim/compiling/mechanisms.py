@@ -12,7 +12,6 @@ from typing import Final
 
 from ortrim.base.files import storage_errors
 from ortrim.buildspec.build_options import Api
-from ortrim.buildspec.targets import Architecture
 from ortrim.compiling import dead_kernels
 from ortrim.compiling.dead_kernels import DEPTHWISE, WINOGRAD
 from ortrim.compiling.plan import BuildJob
@@ -311,7 +310,7 @@ COSTS: Final = {
     ROOM_ARENA: "BFCArena is of another form; the memory of small tensors is divided and joined in every inference",
     "same_types.h": "the allocation planner compares tensors in another way; loading takes up to twice as long",
     "weights_hash.h": "packed weights are hashed in another way; loading takes up to a fifth longer",
-    FEW_BITS: "MLAS's table for weights of few bits is not found; those of 2 and 8 bits stay in the library",
+    FEW_BITS: "MLAS's table for weights of few bits is not found; all of its functions stay in the library",
     ERRORS: "upstream's macros for errors are not found as they were; the library is an eighth larger",
     C_API: "the table of C functions is not found; all of them stay in the library",
     TYPES: "no kernel includes upstream's type control; a change of types compiles every kernel again",
@@ -325,13 +324,13 @@ COLD: Final = "no such source; what took its place is compiled for size, and may
 class Mechanisms:
     """What a source tree has for a job.
 
-    `assignments` is the text of `avx512_assignments.h`, `api_table` that of `c_api_table.h`. `unused_products` are the
+    `assignments` is the text of `avx512_assignments.h`, `api_table` that of `c_api_table.h`. `unused_functions` are the
     functions that `few_bits.h` leaves out. `left_out` names mechanisms of `COSTS` and members of `HOT_SOURCES`.
     """
 
     assignments: str = ""
     api_table: str = ""
-    unused_products: tuple[str, ...] = ()
+    unused_functions: tuple[str, ...] = ()
     left_out: tuple[str, ...] = ()
 
     @property
@@ -356,11 +355,10 @@ def find_mechanisms(paths: JobPaths, job: BuildJob, texts: Mapping[str, str]) ->
     slower = options.avx512_kernels and not quicker
     whole = options.api != "all" and not table
     anew = keeps_blocks(job) and not table
-    cuts = options.dead_kernel_elimination and job.few_bits and job.target.architecture is Architecture.X64
-    unused = dead_kernels.unused_products(texts.get(FEW_BITS_HEADER, ""), job.few_bits) if cuts else ()
+    unused = dead_kernels.unused_functions(texts.get(FEW_BITS_HEADER, ""), job.few_bits) if job.few_bits else ()
     apart = {dead_kernels.AVX512_KERNELS: slower, C_API: whole, KEPT_BLOCKS: anew, FEW_BITS: unused is None}
     left_out = (*missing, *(name for name, found in apart.items() if found))
-    return Mechanisms(assignments=quicker + nchwc, api_table=table, unused_products=unused or (), left_out=left_out)
+    return Mechanisms(assignments=quicker + nchwc, api_table=table, unused_functions=unused or (), left_out=left_out)
 
 
 def _missing(paths: JobPaths, job: BuildJob, texts: Mapping[str, str]) -> Iterator[str]:

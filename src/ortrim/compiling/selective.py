@@ -100,7 +100,7 @@ def write_selection(
     laid_out: Iterable[str] = (),
     *,
     operators: Iterable[str] = (),
-    unused_products: Iterable[str] = (),
+    unused_functions: Iterable[str] = (),
 ) -> None:
     """Write what `units.cmake` reads: the units that are not compiled, by their symbolic paths.
 
@@ -123,7 +123,7 @@ def write_selection(
         ("ORTRIM_LEFT_OUT", tuple(left_out)),
         ("ORTRIM_LAID_OUT", tuple(laid_out)),
         ("ORTRIM_OPERATORS", tuple(sorted(set(operators)))),
-        ("ORTRIM_UNUSED_PRODUCTS", tuple(unused_products)),
+        ("ORTRIM_UNUSED_FUNCTIONS", tuple(unused_functions)),
     )
     written = (f"set({name}\n" + "".join(f"  [==[{value}]==]\n" for value in values) + ")\n" for name, values in lists)
     write_if_changed(paths.hooks / SELECTION, "".join(written))
@@ -150,19 +150,21 @@ class SelectiveBuild:
     def _paths(self) -> JobPaths:
         return self.upstream.paths
 
-    def without_unreached(self, linked: CompileOutcome) -> CompileOutcome:
+    def without_unreached(
+        self, linked: CompileOutcome, units: CompiledUnits | None
+    ) -> tuple[CompileOutcome, CompiledUnits | None]:
         """Link again without the kernels that nothing in the library reaches, if the job's build options say so."""
         if linked.failed or not self.job.build_options.dead_kernel_elimination:
-            return linked
+            return linked, units
         outcome = self._linked_again(linked)
         if not outcome.failed or not any(map(UNDEFINED.search, outcome.lines)):
-            return outcome
+            return outcome, units
         index = self._known() or translation_units.nearest_index(variant_of(self.job))
         if index is None:
-            return outcome
+            return outcome, units
         self.on_note("kernels are asked for that were not compiled")
-        whole, _ = self.compile_selected(index, unread=True)
-        return whole if whole.failed else self._linked_again(whole)
+        whole, units = self.compile_selected(index, with_unread=True)
+        return (whole if whole.failed else self._linked_again(whole)), units
 
     def _linked_again(self, linked: CompileOutcome) -> CompileOutcome:
         link, table, mechanisms = self.upstream.link, self._table, self.mechanisms
@@ -207,25 +209,26 @@ class SelectiveBuild:
         write_kept_kernels(self._paths, everything=whole, types=types, unasked=unasked, float16=float16)
 
     def compile_selected(
-        self, index: translation_units.UnitIndex, *, every_kernel: bool = False, unread: bool = False
+        self, index: translation_units.UnitIndex, *, every_kernel: bool = False, with_unread: bool = False
     ) -> tuple[CompileOutcome, CompiledUnits | None]:
         """Compile what an index selects for the job's operators or does not know, and what the link then lacks.
 
-        Kernels that nothing selected reads are compiled if they are to be kept, or `unread`.
+        Units that only the table of MLAS's kernels leads to, by entries that nothing selected reads, are left out,
+        unless every kernel is to be kept, or `with_unread`.
         """
         known = frozenset(unit.path for unit in index.units)
         operators = parse_config(self.job.operator_config)
         few_bits = operators.multiplies_by_few_bits
         wide = translation_units.wide_units(index, wide_sources(self.job), few_bits=few_bits)
         omitted = known.difference(translation_units.select_units(index, operators), wide)
-        spared: Mapping[str, frozenset[str]] = {}
-        if self.job.build_options.dead_kernel_elimination and not every_kernel and not unread:
-            spared = translation_units.unread_units(index, operators, wide, self._table)
-            omitted |= spared.keys()
+        unread: Mapping[str, frozenset[str]] = {}
+        if self.job.build_options.dead_kernel_elimination and not every_kernel and not with_unread:
+            unread = translation_units.unread_units(index, operators, wide, self._table)
+            omitted |= unread.keys()
         for misses in range(MISSES_LIMIT + 1):
             self.on_note(f"compiles {len(known - omitted)} of {counted(len(known), 'file')}")
             self._select(sorted(omitted))
-            self._leave_out(symbol for unit in spared.keys() & omitted for symbol in spared[unit])
+            self._leave_out(symbol for unit in unread.keys() & omitted for symbol in unread[unit])
             outcome = self.upstream.compile(partial(self._cut, everything=every_kernel))
             if not outcome.failed:
                 return outcome, self._counted(known, omitted)
@@ -266,7 +269,7 @@ class SelectiveBuild:
             found.left_out,
             laid_out,
             operators=operators,
-            unused_products=found.unused_products,
+            unused_functions=found.unused_functions,
         )
 
     def _known(self) -> translation_units.UnitIndex | None:

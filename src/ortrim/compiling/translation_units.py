@@ -31,7 +31,7 @@ from ortrim.pins.shipped import pin_names, pin_text
 CONFIG: Final = ConfigDict(extra="forbid", strict=True)
 LARGEST_INDEX: Final = 8 << 20  # characters that an index may have; that of 1.21.0 has a third of a million
 
-WORD: Final = r"^[a-z0-9][a-z0-9_-]{0,63}$"
+WORD: Final = r"^[a-z0-9][a-z0-9_-]{0,127}$"
 UNIT: Final = r"^\$\{(sources|build)\}(/[A-Za-z0-9_+-][A-Za-z0-9_.+-]*)+$"
 """No part begins with a dot, and nothing stands in it that CMake, a shell or ninja would read as anything else."""
 SYMBOL: Final = r"^[!-~]+$"
@@ -294,7 +294,7 @@ def unread_units(
 
 def _users_of(unit: Unit, table: KernelTable) -> frozenset[str] | None:
     """Return the sources that may use a unit's kernels; None for one without, or with more that fills the table."""
-    if MLAS not in unit.path or any(map(table.fills_with, unit.provides)):
+    if MLAS not in unit.path or any(map(table.names_beside_kernels, unit.provides)):
         return None
     found = [users for symbol in unit.provides if (users := table.users(symbol)) is not None]
     return frozenset[str]().union(*found) if found else None

@@ -167,7 +167,7 @@ def _job(
         nchwc_block_size=max((BLOCKS[model.layout] for model in inside.models if model.layout in BLOCKS), default=0),
         tiled=inside.tiled,
         depthwise=inside.depthwise,
-        few_bits=inside.few_bits,
+        few_bits=inside.few_bits if chosen.dead_kernel_elimination and known.architecture is Architecture.X64 else (),
         toolchain=toolchain,
         tools=tools,
         hooks_sha256=hooks_sha256,

@@ -31,7 +31,7 @@ from ortrim.compiling.dead_kernels import (
     registering_words,
     superseded_kernels,
     table_kernels,
-    unused_products,
+    unused_functions,
     unused_types,
     wanted_methods,
 )
@@ -632,16 +632,18 @@ FLOATS = ("SQ4BitGemmM1Kernel_CompFp32",)
 )
 def test_products_go_that_no_model_has(used: list[tuple[int, int]], left: tuple[str, ...]) -> None:
     """Of 8 bits, where all have 4; of floats, where all are of level 4: what upstream's operator never asks for."""
-    assert unused_products(PRODUCTS, used) == left
+    assert unused_functions(PRODUCTS, used) == left
 
 
 def test_products_stay_where_their_table_is_not_found() -> None:
-    assert unused_products("struct OTHER {\n};\n", [(4, 4)]) is None
+    assert unused_functions("struct OTHER {\n};\n", [(4, 4)]) is None
 
 
 def test_products_are_those_of_all_models_if_all_are_known() -> None:
-    """An optimization that a model has saved may make one, of which nothing is known."""
+    """An optimization that a model has saved may make one, of which nothing is known; so may a mixture of experts."""
     models = [ModelUses(format_version="6", uses=(), few_bits=((bits, 4),)) for bits in (8, 4, 8)]
     assert few_bits(models) == ((4, 4), (8, 4))
     made = replace(models[0], saved=(OperatorId(domain="com.microsoft", opset=1, name="MatMulNBits"),))
     assert few_bits([*models, made]) == ()
+    experts = OperatorUse(operator=OperatorId(domain="com.microsoft", opset=1, name="QMoE"), inputs=(), outputs=())
+    assert few_bits([*models, replace(models[0], uses=(experts,))]) == ()

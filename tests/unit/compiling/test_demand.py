@@ -8,6 +8,7 @@ import pytest
 
 import fake_library  # fmt: skip
 from ortrim.base.cache import cache_folder
+from ortrim.buildspec.build_options import BuildOptions
 from ortrim.compiling.plan import BuildJob, CompiledUnits
 from ortrim.compiling.selective import MISSES_LIMIT, SelectiveBuild, variant_of
 from ortrim.compiling.translation_units import UnitIndex, learnt_index, make_index, render_index, save_learnt
@@ -68,6 +69,22 @@ def test_what_the_link_takes_is_compiled(workshop: Workshop) -> None:
     assert units == CompiledUnits(compiled=8, total=11)
     assert workshop.notes == ["compiles 8 of 11 files"]
     assert workshop.calls() == "ub"
+
+
+def test_what_nothing_reads_is_compiled_when_it_is_asked_for(
+    workshop: Workshop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Kernels of MLAS's table that no selected source has an entry of; a link can ask for them all the same."""
+    unread = {UNUSED: frozenset({"unused"})}
+    monkeypatch.setattr("ortrim.compiling.selective.translation_units.unread_units", lambda *_: unread)
+    options = BuildOptions(dead_kernel_elimination=True)
+    workshop.job = replace(workshop.job, build_options=options, operator_config=fake_library.ONLY_ADD)
+    index = fake_library.index_of(variant_of(workshop.job))
+    index = replace(index, roots=tuple(range(len(index.units))))
+    with demand_of(workshop) as selective:
+        _, units = selective.compile_selected(index)
+        _, whole = selective.compile_selected(index, with_unread=True)
+    assert (units, whole) == (CompiledUnits(compiled=10, total=11), CompiledUnits(compiled=11, total=11))
 
 
 def test_another_model_compiles_what_it_needs(workshop: Workshop) -> None:

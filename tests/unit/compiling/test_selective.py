@@ -4,13 +4,17 @@ import os
 import re
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 from unittest.mock import Mock
 
 import pytest
 
 from fake_kernels import CONTRIB, CPU, TYPED, make_kernels
 from ortrim.buildspec.build_options import BuildOptions
-from ortrim.buildspec.buildspec import AndroidSpec
+from ortrim.buildspec.buildspec import PROVIDER_NAMES, AndroidSpec
+from ortrim.buildspec.targets import TARGETS
+from ortrim.compiling.dead_kernels import KINDS
+from ortrim.compiling.plan import CompiledUnits
 from ortrim.compiling.selective import (
     SELECTION,
     SelectiveBuild,
@@ -113,6 +117,13 @@ def test_types_that_are_left_out_make_a_variant_of_their_own() -> None:
     """Its sources define less: what is learnt of them serves no build with all types."""
     job = replace(sample_plan().targets[0].job, without_types=("float8", "optional", "sparsetensor"))
     assert variant_of(job).stem == "onnxruntime-1.21.0-linux-x64-zig-without-float8-optional-sparsetensor"
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_every_job_has_a_variant(target: str) -> None:
+    """With all providers that there are, and without all kinds of types: its name is not too long."""
+    job = sample_plan(target).targets[0].job
+    assert variant_of(replace(job, providers=tuple(PROVIDER_NAMES), without_types=KINDS, exceptions=True)).stem
 
 
 @pytest.mark.parametrize(
@@ -230,6 +241,7 @@ def test_a_source_that_cannot_be_read_is_a_diagnostic(paths_hot_kernels: JobPath
 
 
 GOOD = CompileOutcome(code=0, lines=())
+SELECTED, WHOLE = CompiledUnits(compiled=3, total=9), CompiledUnits(compiled=4, total=9)
 UNFOUND_KERNEL = CompileOutcome(code=1, lines=("ld.lld: error: undefined symbol: MlasQuant",))
 
 
@@ -243,9 +255,9 @@ def test_kernels_that_are_asked_for_all_the_same_are_compiled(
     """Once, with all that the index selects, and then what nothing reaches is looked for again."""
     made, outcomes = list[bool](), iter(links)
 
-    def compile_selected(_self: SelectiveBuild, _index: object, *, unread: bool) -> tuple[CompileOutcome, None]:
-        made.append(unread)
-        return GOOD, None
+    def compile_selected(_self: SelectiveBuild, _index: object, *, with_unread: bool) -> tuple[CompileOutcome, Any]:
+        made.append(with_unread)
+        return GOOD, WHOLE
 
     monkeypatch.setattr("ortrim.compiling.selective.relink.leave_out_unreached", lambda *_, **__: next(outcomes))
     monkeypatch.setattr(SelectiveBuild, "compile_selected", compile_selected)
@@ -253,5 +265,5 @@ def test_kernels_that_are_asked_for_all_the_same_are_compiled(
     monkeypatch.setattr(SelectiveBuild, "mechanisms", None)
     job = replace(sample_plan().targets[0].job, build_options=BuildOptions(dead_kernel_elimination=True))
     build = SelectiveBuild(job=job, upstream=Mock(), cache=None, on_note=list[str]().append)
-    assert build.without_unreached(GOOD) == result
+    assert build.without_unreached(GOOD, SELECTED) == (result, WHOLE if compiled else SELECTED)
     assert made == [True] * compiled

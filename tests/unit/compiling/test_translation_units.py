@@ -281,7 +281,7 @@ TABLE = KernelTable(
         "MlasQuantEntry": frozenset({"qgemm.cpp"}),
         "MlasOtherEntry": frozenset({"other.cpp", "quant_avx.cpp"}),
     },
-    beside=frozenset({"MlasMask"}),
+    others=frozenset({"MlasMask"}),
 )
 FILLED = ("_Z9MlasFloatv", "_Z9MlasQuantv", "MlasOther", "MlasMask")
 

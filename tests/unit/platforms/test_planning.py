@@ -239,6 +239,15 @@ def test_kernels_of_half_precision_go_where_no_model_has_such_values() -> None:
         assert disabled[3].startswith("-")
 
 
+@pytest.mark.parametrize(
+    ("target", "profile", "kept"),
+    [("linux-x64", "balanced", ((4, 4),)), ("linux-x64", "upstream", ()), ("linux-arm64", "balanced", ())],
+)
+def test_bits_of_products_count_where_their_functions_go(target: str, profile: str, kept: Any) -> None:
+    """Elsewhere they decide no byte: two models share a build."""
+    assert sample_plan(target, profile=profile, few_bits=((4, 4),)).targets[0].job.few_bits == kept
+
+
 def test_the_java_api_is_left_to_the_machine_that_packages() -> None:
     """Unless the buildspec says: then the plan does, and no build depends on it."""
     two = tuple(TargetSpec(id=name) for name in ("android-x86", "android-x86_64"))

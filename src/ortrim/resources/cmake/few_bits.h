@@ -16,7 +16,7 @@ struct OrtrimUnused {
 };
 
 struct OrtrimDispatch : OrtrimWholeDispatch {
-  inline static OrtrimUnused ORTRIM_UNUSED_PRODUCTS;
+  inline static OrtrimUnused ORTRIM_UNUSED_FUNCTIONS;
 };
 static_assert(sizeof(OrtrimDispatch) == sizeof(OrtrimWholeDispatch));
 

@@ -9,7 +9,7 @@
 #   ORTRIM_CUT_FOLDERS  the folders that hold each one's own kept_kernels.h, and its type control if it has one
 #   ORTRIM_COLD_KERNELS the sources of kernels that the models spend next to no time in; without any, all are hot
 #   ORTRIM_HOT_SOURCES  how the paths of hot sources begin, below upstream's own folder
-#   ORTRIM_UNUSED_PRODUCTS  functions of MLAS for weights of few bits that no model reaches; see few_bits.h
+#   ORTRIM_UNUSED_FUNCTIONS  functions of MLAS for weights of few bits that no model reaches; see few_bits.h
 #   ORTRIM_LEFT_OUT     what of ortrim's own does not fit this version; see compiling/mechanisms.py
 #   ORTRIM_LAID_OUT     ortrim's own sources and headers for the models' convolutions
 #   ORTRIM_OPERATORS    the names of the models' operators, whatever their domain
@@ -321,12 +321,12 @@ function(ortrim_apply)
   if(onnxruntime_DISABLE_SPARSE_TENSORS AND NOT "refuse_sparse.h" IN_LIST ORTRIM_LEFT_OUT)
     ortrim_refuse_sparse()
   endif()
-  if(ORTRIM_UNUSED_PRODUCTS)
+  if(ORTRIM_UNUSED_FUNCTIONS)
     file(GLOB sources "${CMAKE_SOURCE_DIR}/../onnxruntime/core/mlas/lib/sqnbitgemm_kernel_avx*.cpp")
     ortrim_include_ahead(onnxruntime_mlas few_bits.h ${sources})
-    list(JOIN ORTRIM_UNUSED_PRODUCTS "," unused)
+    list(JOIN ORTRIM_UNUSED_FUNCTIONS "," unused)
     set_property(SOURCE ${sources} TARGET_DIRECTORY onnxruntime_mlas APPEND PROPERTY
-      COMPILE_DEFINITIONS "ORTRIM_UNUSED_PRODUCTS=${unused}")
+      COMPILE_DEFINITIONS "ORTRIM_UNUSED_FUNCTIONS=${unused}")
   endif()
   if(ORTRIM_COLD AND TARGET onnxruntime_framework)
     ortrim_hook(onnxruntime_framework same_types.h core/framework/allocation_planner.cc)

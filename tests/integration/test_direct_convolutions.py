@@ -51,9 +51,9 @@ def test_outputs_are_those_of_float64(target: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("target", RUNS)
 def test_outputs_of_one_filter_a_channel_are_those_of_float64(target: str, tmp_path: Path) -> None:
-    """All of them, in one piece and in several, with activations of ours and those that MLAS applies."""
+    """In one piece and in several, with activations of ours and of MLAS's; those are left to MLAS that are for it."""
     code, said = compared(target, shipped_folder("cmake"), tmp_path, "depthwise")
-    assert (code, said) == (0, f"{COMPARED} are right, 0 of them folded, 0 were left to MLAS\n"), said
+    assert (code, said.split(",")[0]) == (0, f"{COMPARED} are right"), said
 
 
 def test_rows_of_sixteen_are_right_by_vectors_of_eight(tmp_path: Path) -> None:
@@ -120,6 +120,19 @@ def test_a_wrong_kernel_is_seen(tmp_path: Path, right: str, wrong: str) -> None:
         ("low = activation.Parameters.Clip.minimum", "low = 0"),
         ("high = activation.Parameters.Clip.maximum", "high = 1"),
         ("if (!bounded) MlasActivation", "if (false) MlasActivation"),
+        ("of.InputChannels == 1 && ", ""),
+        ("of.FilterCount == 1 && ", ""),
+        ("of.Beta == 0.0f && ", ""),
+        ("of.Algorithm != MlasConvAlgorithmGemmDirect", "true"),
+        ("x.stride <= 2", "true"),
+        ("(square || y.kernel == 1)", "true"),
+        ("copied <= kRoom", "true"),
+        ("copied <= kRoom", "copied < kRoom"),
+        ("y.kernel == x.kernel && ", ""),
+        ("(x.kernel == 3 || x.kernel == 5) && ", ""),
+        ("y.stride == x.stride && ", ""),
+        ("y.dilation * x.dilation == 1", "y.dilation == 1"),
+        ("y.dilation * x.dilation == 1", "x.dilation == 1"),
     ],
 )
 def test_a_wrong_kernel_of_one_filter_a_channel_is_seen(tmp_path: Path, right: str, wrong: str) -> None:

@@ -11,7 +11,7 @@ from copy import deepcopy
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import onnx
@@ -20,12 +20,14 @@ from ortrim.base.cache import cached_folder
 from ortrim.base.files import code_digest
 from ortrim.base.json import to_canonical_json
 from ortrim.errors import ModelError
-from ortrim.models.graph import Wiring, attributes_of, is_onnx
+from ortrim.models.graph import Array, Shapes, Wiring, attributes_of, free_initializers, is_onnx, opset_of, shapes_of
 from ortrim.models.models import PreparedModel
 from ortrim.models.nchwc_graph import ELEMENTWISE
+from ortrim.models.onnx_files import filter_share, read_names
 from ortrim.models.prepare import external_files, keep, read_facts
 from ortrim.models.shapes import Shape, known_shapes, with_shapes
-from ortrim.models.two_axes import FLAT_RANK, GLOBAL_POOLING, POOLING
+from ortrim.models.two_axes import BROADCASTING, FLAT_RANK, along_one_axis
+from ortrim.models.two_axes import ELEMENTWISE as FOLLOWING
 
 InputShapes = Mapping[str, Shape]
 """By the names of inputs, in one case."""
@@ -36,8 +38,28 @@ FEWEST_POSITIONS: Final = 16
 BLOCK: Final = 8
 ALIGNED: Final = 4
 """What a number of channels is a multiple of, unless it is below a block: upstream reorders four at a time."""
-ANY_CHANNELS: Final = (*POOLING, *GLOBAL_POOLING, "Add", "Mul", "Relu", "Sigmoid", "Tanh")
-"""What upstream's transformer keeps in blocks that channels do not fill."""
+TAKEN: Final = {
+    "Add": (7, 13, 14),
+    "AveragePool": (1, 7, 10, 11),
+    "BatchNormalization": (7, 9, 14),
+    "Conv": (1, 11),
+    "GlobalAveragePool": (1,),
+    "GlobalMaxPool": (1,),
+    "MaxPool": (1, 8, 10, 11, 12),
+    "Mul": (7, 13, 14),
+    "Pad": (11, 13, 18, 19),
+    "Relu": (6, 13, 14),
+    "Sigmoid": (6, 13),
+    "Tanh": (6, 13),
+}
+"""The versions of operators that ONNX Runtime 1.21.0 takes into blocks, or into a convolution
+(core/optimizer/nchwc_transformer.cc, pad_fusion.cc)."""
+FUSED_NORMALIZATION: Final = 15
+"""A later version of BatchNormalization that still becomes part of a Conv (core/optimizer/conv_bn_fusion.cc)."""
+KEPT: Final = ELEMENTWISE.intersection((*FOLLOWING, *BROADCASTING))
+"""What `keep_blocks` and `with_two_axes` both know."""
+POOLING: Final = ("AveragePool", "MaxPool")
+GLOBAL_POOLING: Final = ("GlobalAveragePool", "GlobalMaxPool")
 TILED: Final = (3, 5)
 """Lengths of filters for which there are Winograd's products."""
 WINOGRAD_CHANNELS: Final = 32
@@ -48,7 +70,7 @@ WINOGRAD_CHANNELS: Final = 32
 class _Costs:
     """What a machine takes for a product in plain layout (`gemm`), and for what else there is.
 
-    An element of a `window` is copied for all filters of a group at once. A product in `blocks` takes more where few
+    An element of a `window` is copied once for all filters per group. A product in `blocks` takes more where few
     are in a `row` of a filter; at a position whose window reaches into the padding it takes `edge` times more, since
     that is in no tile with others. Products by `winograd` share a `transform` with those of all channels; tiles are too
     long by `excess` positions in all. A convolution of one filter a channel takes the same in either layout. A `node`
@@ -103,20 +125,24 @@ FEWEST_COLUMNS: Final = 256
 
 @dataclass(frozen=True, kw_only=True)
 class OneAxis:
-    """The outputs of a model's convolutions along one axis that are faster along two, in any layout and in blocks."""
+    """The outputs of a model's convolutions along one axis that are faster along two, in any layout and in blocks.
+
+    `share` is the share of the model's weights that those in blocks have.
+    """
 
     anywhere: tuple[str, ...] = ()
     in_blocks: tuple[str, ...] = ()
+    share: float = 0.0
 
 
 def faster_in_two_axes(model: PreparedModel, cases: Sequence[InputShapes], root: Path) -> OneAxis:
     """Return which of a model's convolutions along one axis are faster along two, in each of these cases.
 
-    They are on each machine, so that a target's model does not depend on the build's other targets. The answer is kept
-    below `root`. There is none for what the sizes of the cases do not tell.
+    By the costs of x64 and of ARM64, so that all targets of a build have the same model. The answer is kept below
+    `root`. Convolutions whose sizes the cases do not tell are left as they are.
     """
     code = code_digest(Path(__file__).parent.glob("*.py"))
-    identity = (model.facts.sha256, to_canonical_json([dict(case) for case in cases]), code)
+    identity = (model.facts.sha256, to_canonical_json([dict(case) for case in cases]), code, onnx.__version__)
     folder = root / hashlib.sha256("\n".join(identity).encode()).hexdigest()
     cached_folder(folder, lambda temporary: keep(_chosen(model, cases), temporary))
     return read_facts(folder, OneAxis)
@@ -126,12 +152,15 @@ def _chosen(model: PreparedModel, cases: Sequence[InputShapes]) -> OneAxis:
     whole = onnx.load(model.path, load_external_data=False)
     if external_files(whole, model.name):
         return OneAxis()
+    free_initializers(whole)
     try:
         inferred = [with_shapes(deepcopy(whole), model.name, dimensions={}, shapes=case)[0] for case in cases]
-        regions = _Regions(whole.graph, [known_shapes(each.graph) for each in inferred])
-        return OneAxis(anywhere=tuple(regions.transposed()), in_blocks=tuple(regions.worth(COSTS)))
-    except ModelError:  # what is wrong with a damaged model is for its conversion to say
+        regions = _Regions(whole, [known_shapes(each.graph) for each in inferred])
+        transposed, worth = tuple(regions.transposed()), tuple(regions.worth(COSTS))
+    except (ModelError, onnx.defs.SchemaError):  # what is wrong with a damaged model is for its conversion to say
         return OneAxis()
+    nodes = [node for node in whole.graph.node if node.output and node.output[0] in worth]
+    return OneAxis(anywhere=transposed, in_blocks=worth, share=filter_share(whole.graph, FLAT_RANK, nodes))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -141,7 +170,7 @@ class _Convolution:
     output: str
     channels: int
     length: int
-    rows: int  # filters of a group
+    rows: int  # filters per group
     depthwise: bool
     reordered: bool  # whether its input is to lie in blocks
     tiled: bool  # whether Winograd's products can be used
@@ -161,21 +190,33 @@ class _Convolution:
         return math.prod(shape) * self.channels * self.length * (plain - blocks / self.filling)
 
 
+class _Place(NamedTuple):
+    """How a value lies in blocks: `taken` by upstream's transformer, otherwise because `keep_blocks` keeps it there.
+
+    `origin` is the value whose shape one that was taken has, and whose blocks another one is computed from.
+    """
+
+    taken: bool
+    origin: str
+
+
 class _Regions:
     """A graph's values that can lie in blocks, in regions that convolutions and what follows them are joined to."""
 
-    def __init__(self, graph: onnx.GraphProto, cases: Sequence[Mapping[str, Shape]]) -> None:
-        self._graph, self._cases = graph, cases
-        self._wiring = Wiring(graph)
+    def __init__(self, model: onnx.ModelProto, cases: Sequence[Mapping[str, Shape]]) -> None:
+        self._graph, self._opset, self._cases = model.graph, opset_of(model), cases
+        self._wiring = Wiring(model.graph)
+        self._shapes: Shapes = shapes_of(model)  # what upstream's transformer knows
+        self._places: dict[str, _Place] = {}
         self._joined: dict[str, str] = {}  # for each value in blocks, another one of its region, or itself
-        self._pads: dict[str, int] = {}  # zeros of a Pad that convolutions take over
+        self._pads: dict[str, int] = {}  # zeros of a Pad that a convolution takes over
         self._found: list[_Convolution] = []
         self._reorders: list[tuple[str, str]] = []  # a value of a region, and what is reordered for it
 
     def transposed(self) -> Iterator[str]:
         """Yield the outputs of each ConvTranspose that adds up enough."""
         for node in self._graph.node:
-            weights = self._wiring.constant(node.input[1]) if is_onnx(node, "ConvTranspose") else None
+            weights = self._constant(node, 1) if is_onnx(node, "ConvTranspose") else None
             if weights is not None and weights.ndim == FLAT_RANK:
                 filters = math.prod(weights.shape[1:]) * attributes_of(node).get("group", 1)
                 shapes = [case.get(node.input[0], ()) for case in self._cases]
@@ -189,66 +230,123 @@ class _Regions:
         for region in dict.fromkeys(self._region(each.output) for each in self._found):
             convolutions = [each for each in self._found if self._region(each.output) == region]
             reorders = {name for value, name in self._reorders if self._region(value) == region}
-            if all(_gain(convolutions, reorders, *each) > 0 for each in product(self._cases, machines)):
+            known = all(name in case for name in reorders for case in self._cases)
+            if known and all(_gain(convolutions, reorders, *each) > 0 for each in product(self._cases, machines)):
                 yield from (each.output for each in convolutions)
 
     def _look_at(self, node: onnx.NodeProto) -> None:
-        sources = [name for name in node.input if name in self._joined]
+        sources = [name for name in read_names([node]) if name in self._places]
         convolution = self._convolution(node)
-        if convolution is not None:
-            self._found.append(convolution)
-            self._joined[convolution.output] = convolution.output
-            if sources:
-                self._join(sources[0], convolution.output)
-            elif convolution.reordered:
-                self._reorders.append((convolution.output, node.input[0]))
-        elif sources and (self._follows(node) or self._is_merged(node)):
-            self._joined[node.output[0]] = sources[0]
-            for source in sources[1:]:
-                self._join(source, sources[0])
+        if convolution is None:
+            place = self._place(node, sources) if sources and len(node.output) == 1 else None
+            followed = place is not None
         else:
-            self._reorders += [(name, name) for name in sources]
+            place, followed = _Place(taken=True, origin=convolution.output), convolution.reordered
+            self._found.append(convolution)
+            if followed and not sources:
+                self._reorders.append((convolution.output, node.input[0]))
+        if place is not None:
+            self._places[node.output[0]], self._joined[node.output[0]] = place, node.output[0]
+        for source in sources:
+            if followed:
+                self._join(source, node.output[0])
+            else:
+                self._reorders.append((source, source))
         self._reorders += [
-            (name, name) for name in node.output if name in self._joined and name in self._wiring.outputs
+            (name, name) for name in node.output if name in self._places and name in self._wiring.outputs
         ]
 
-    def _follows(self, node: onnx.NodeProto) -> bool:
-        """Whether an output can lie in blocks as the inputs do: all of one shape, beside constants of one element."""
-        if len(node.output) != 1 or not is_onnx(node, *ELEMENTWISE, *POOLING, *GLOBAL_POOLING, "BatchNormalization"):
-            return False
-        if node.op_type == "BatchNormalization":
-            return True
-        values = [name for name in node.input if name in self._joined]
-        others = (self._wiring.constant(name) for name in node.input if name and name not in self._joined)
-        return all(other is not None and other.size == 1 for other in others) and all(
-            case.get(name, ()) == case.get(values[0]) and (case[name][1] % BLOCK == 0 or node.op_type in ANY_CHANNELS)
+    def _place(self, node: onnx.NodeProto, sources: Sequence[str]) -> _Place | None:
+        """Return how an output lies in blocks as those inputs do; None where they are reordered for it."""
+        first = self._places[sources[0]]
+        all_taken = all(self._places[name].taken for name in sources)
+        full = all(case.get(sources[0], (0, 1))[1] % BLOCK == 0 for case in self._cases)
+        if full and (self._is(node, *POOLING) or (all_taken and self._is(node, *GLOBAL_POOLING))):
+            return _Place(taken=True, origin=node.output[0])
+        if all_taken and (
+            self._is(node, "Relu", "Sigmoid", "Tanh")
+            or self._is_normalization(node)
+            or (len(sources) == len(node.input) and self._are_alike(node, full=full))
+        ):
+            return first
+        if self._is_merged(node):
+            return first
+        others = [self._wiring.constant(name) for name in node.input if name and name not in sources]
+        blocks = {name if self._places[name].taken else self._places[name].origin for name in sources}
+        if full and len(blocks) == 1 and is_onnx(node, *KEPT) and all(map(_is_number, others)):
+            return _Place(taken=False, origin=blocks.pop())
+        return None
+
+    def _is(self, node: onnx.NodeProto, *operators: str) -> bool:
+        return is_onnx(node, *operators) and self._version(node) in TAKEN[node.op_type]
+
+    def _version(self, node: onnx.NodeProto) -> int:
+        return onnx.defs.get_schema(node.op_type, self._opset, "").since_version
+
+    def _constant(self, node: onnx.NodeProto, index: int) -> Array | None:
+        return self._wiring.constant(node.input[index]) if index < len(node.input) else None
+
+    def _are_alike(self, node: onnx.NodeProto, *, full: bool) -> bool:
+        """Whether upstream adds or multiplies values in blocks: sums always, products where it knows their sizes.
+
+        The product of a value and its Sigmoid becomes a QuickGelu, which is kept in full blocks.
+        """
+        if not self._is(node, "Add", "Mul") or any(
+            len({case.get(name) for name in node.input}) > 1 or None in map(case.get, node.input)
             for case in self._cases
-            for name in values
-        )
+        ):
+            return False
+        if node.op_type == "Add":
+            return True
+        if len({self._places[name].origin for name in node.input}) == 1:
+            return full
+        first, second = (self._shapes.get(name, (None,)) for name in node.input)
+        return first == second and None not in first
+
+    def _is_normalization(self, node: onnx.NodeProto) -> bool:
+        """Whether a BatchNormalization becomes a convolution, or a part of the one before it."""
+        if not is_onnx(node, "BatchNormalization") or attributes_of(node).get("spatial", 1) != 1:
+            return False
+        constants = [self._constant(node, index) for index in range(1, 5)]
+        if any(each is None or each.ndim != 1 or each.dtype != np.float32 for each in constants):
+            return False
+        fused = self._wiring.only_reader(node.input[0]) and any(each.output == node.input[0] for each in self._found)
+        return self._is(node, "BatchNormalization") or (fused and self._version(node) == FUSED_NORMALIZATION)
 
     def _is_merged(self, node: onnx.NodeProto) -> bool:
-        """Whether upstream gives the zeros of a Pad to the convolutions behind it, as causal ones have it."""
-        pads = self._wiring.constant(node.input[1]) if is_onnx(node, "Pad") and len(node.input) > 1 else None
+        """Whether upstream gives the zeros of a Pad to the one convolution behind it, as causal ones have it."""
+        if not self._is(node, "Pad") or len(node.input) > 3 or not self._wiring.only_reader(node.output[0]):
+            return False
         readers = [each for each in self._graph.node if node.output[0] in each.input]
-        zeros = attributes_of(node).get("mode", "constant") == "constant" and not any(node.input[2:])
-        if pads is None or not zeros or pads.min() < 0 or not all(is_onnx(each, "Conv") for each in readers):
+        pads, filling = self._constant(node, 1), self._constant(node, 2)
+        if (
+            pads is None
+            or pads.shape != (2 * FLAT_RANK,)
+            or pads.min() < 0
+            or any(pads[[0, 1, FLAT_RANK, FLAT_RANK + 1]])
+            or attributes_of(node).get("mode", "constant") != "constant"
+            or (len(node.input) > 2 and (filling is None or np.any(filling)))
+            or not all(self._is(each, "Conv") and not _automatic(attributes_of(each)) for each in readers)
+        ):
             return False
         self._pads[node.output[0]] = int(pads.sum())
-        return node.output[0] not in self._wiring.outputs
+        return bool(readers)
 
     def _convolution(self, node: onnx.NodeProto) -> _Convolution | None:
         """Return what is to know of a convolution that is to be looked at: constant, many positions, not in place."""
-        if not is_onnx(node, "Conv") or not self._has_many_positions(node.output[0]):
+        if not self._is(node, "Conv") or not along_one_axis(node) or not self._has_many_positions(node.output[0]):
             return None
-        weights, *bias = (self._wiring.constant(name) for name in filter(None, node.input[1:]))
+        weights, *bias = (self._wiring.constant(name) for name in [*node.input[1:2], *filter(None, node.input[2:])])
         if weights is None or weights.dtype != np.float32 or weights.ndim != FLAT_RANK or any(b is None for b in bias):
             return None
         filters, channels, length = weights.shape
         attributes = attributes_of(node)
         groups = attributes.get("group", 1)
-        if not _is_taken(filters, channels, groups) or (channels == groups == 1 and _lies_in_place(attributes)):
-            return None
         stride, dilation = (attributes.get(name, [1])[0] for name in ("strides", "dilations"))
+        if min(filters, channels, length, groups, stride, dilation) < 1 or not _is_taken(filters, channels, groups):
+            return None  # damaged, or not for blocks
+        if channels == groups == 1 and _lies_in_place(attributes):
+            return None
         span = (length - 1) * dilation
         zeros = 1 if channels < BLOCK else _aligned(channels) / channels
         return _Convolution(
@@ -290,7 +388,7 @@ def _is_taken(filters: int, channels: int, groups: int) -> bool:
     if groups == 1:
         return channels < BLOCK or channels % ALIGNED == 0
     whole = channels % BLOCK == 0 and filters // groups % BLOCK == 0
-    return filters % ALIGNED == 0 and (whole or (channels == 1 and filters == groups))
+    return filters % ALIGNED == filters % groups == 0 and (whole or (channels == 1 and filters == groups))
 
 
 def _lies_in_place(attributes: Mapping[str, Any]) -> bool:
@@ -299,8 +397,19 @@ def _lies_in_place(attributes: Mapping[str, Any]) -> bool:
     return not padded and attributes.get("dilations", [1]) == [1]
 
 
+def _automatic(attributes: Mapping[str, Any]) -> str:
+    """Return how padding follows from sizes; an empty text where it is given."""
+    given = str(attributes.get("auto_pad", ""))
+    return "" if given == "NOTSET" else given
+
+
 def _is_fitted(attributes: Mapping[str, Any]) -> bool:
-    return str(attributes.get("auto_pad", "")).startswith("SAME")
+    return _automatic(attributes).startswith("SAME")
+
+
+def _is_number(constant: Array | None) -> bool:
+    """Whether a constant is one that `keep_blocks` takes, and no more dimensions come of it."""
+    return constant is not None and constant.size == 1 and constant.dtype == np.float32 and constant.ndim <= FLAT_RANK
 
 
 def _aligned(channels: int) -> int:

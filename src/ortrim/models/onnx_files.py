@@ -348,7 +348,11 @@ IMAGE_FILTERS: Final = 4
 
 
 def _convolution_share(graph: onnx.GraphProto, rank: int, *operators: str) -> float:
-    """Return the share of a graph's float32 weights that these operators have, whose filters have so many axes.
+    return filter_share(graph, rank, [node for node in graph.node if node.op_type in operators])
+
+
+def filter_share(graph: onnx.GraphProto, rank: int, convolutions: Iterable[onnx.NodeProto]) -> float:
+    """Return the share of a graph's float32 weights that these nodes have, whose filters have so many axes.
 
     Weights are initializers, or values of Constant as Paddle's exporter writes them.
     """
@@ -356,7 +360,7 @@ def _convolution_share(graph: onnx.GraphProto, rank: int, *operators: str) -> fl
     written = ((node.output[0], each.t) for node in constants for each in node.attribute if each.HasField("t"))
     tensors = dict(written) | {each.name: each for each in graph.initializer}
     weights = {name: each.dims for name, each in tensors.items() if each.data_type == onnx.TensorProto.FLOAT}
-    read = {name for node in graph.node if node.op_type in operators for name in node.input[1:2]}
+    read = {name for node in convolutions for name in node.input[1:2]}
     filters = [dims for name, dims in weights.items() if name in read and len(dims) == rank]
     return sum(map(math.prod, filters)) / max(1, sum(map(math.prod, weights.values())))
 

@@ -299,13 +299,14 @@ def _is_flat(node: onnx.NodeProto, wiring: Wiring, values: TwoAxes) -> bool:
     if is_onnx(node, *CONVOLUTIONS) and len(node.input) > 1:
         maker = wiring.makers.get(node.input[1])
         quantized = maker is not None and is_onnx(maker, "DequantizeLinear")
-        return values.rank(node.input[1]) == FLAT_RANK and not quantized and _along_one_axis(node)
+        return values.rank(node.input[1]) == FLAT_RANK and not quantized and along_one_axis(node)
     if is_onnx(node, *POOLING):
-        return "kernel_shape" in attributes_of(node) and _along_one_axis(node)
+        return "kernel_shape" in attributes_of(node) and along_one_axis(node)
     return is_onnx(node, *GLOBAL_POOLING) and values.rank(node.input[0]) == FLAT_RANK
 
 
-def _along_one_axis(node: onnx.NodeProto) -> bool:
+def along_one_axis(node: onnx.NodeProto) -> bool:
+    """Whether those attributes of a node that have a number for each axis have it for one."""
     attributes = attributes_of(node)
     lengths = {**dict.fromkeys(NEW_SIZES, 1), "pads": 2}
     given = ((attributes[name], length) for name, length in lengths.items() if name in attributes)

@@ -28,6 +28,7 @@ from ortrim.parity.inputs import Case
 from ortrim.parity.measurements import OutputParity
 from ortrim.parity.random_numbers import without_draws
 from ortrim.parity.reference import reference_outputs, shipped_outputs
+from ortrim.planning.models import one_axis_of
 from ortrim.steps.parity import tolerances_for
 from ortrim.verify.target import ModelUnderTest, changed_by_conversion
 
@@ -106,7 +107,8 @@ def changed_outputs(
     for subject in subjects:
         if _is_representative(subject, here=here) and (changed := changed_by_conversion(subject)):
             own = session_of(spec, subject.spec)
-            level = _highest(subject.prepared, subject.spec, own, subject.cases, runtime)
+            two_axes = () if spec.profile == "upstream" else one_axis_of(subject.prepared, subject.cases).anywhere
+            level = _highest(subject.prepared, subject.spec, own, subject.cases, runtime, two_axes=two_axes)
             found.append(_diagnostic(subject, changed, level))
     return tuple(found)
 
@@ -122,14 +124,15 @@ def lower_level(
         reference_outputs(prepared, cases, runtime, cache_folder("references"))
     except Diagnostic:
         return None
+    two_axes = one_axis_of(prepared, cases).anywhere
     try:
-        subject = _converted_at(spec, prepared, SessionSpec(), cases, runtime)
+        subject = _converted_at(spec, prepared, SessionSpec(), cases, runtime, two_axes=two_axes)
         changed = changed_by_conversion(subject) if _is_representative(subject, here=False) else ()
         words = f"changes {_named(changed)}: {_worst(changed).reason}" if changed else ""
     except Diagnostic as error:
         known = cause_of(error.why, converted=True)
         words = f"fails: {known.what if known else (error.why or error.what).splitlines()[-1]}"
-    level = _highest(prepared, spec, SessionSpec(), cases, runtime) if words else None
+    level = _highest(prepared, spec, SessionSpec(), cases, runtime, two_axes=two_axes) if words else None
     return None if level is None else (level, words)
 
 
@@ -138,13 +141,22 @@ def _is_representative(subject: ModelUnderTest, *, here: bool) -> bool:
 
 
 def _highest(
-    prepared: PreparedModel, spec: ModelSpec, session: SessionSpec, cases: tuple[Case, ...], runtime: FullRuntime
+    prepared: PreparedModel,
+    spec: ModelSpec,
+    session: SessionSpec,
+    cases: tuple[Case, ...],
+    runtime: FullRuntime,
+    *,
+    two_axes: tuple[str, ...],
 ) -> Level | None:
-    """Return the highest level below a model's own that keeps its outputs, or its own if it has another layout."""
+    """Return the highest level below a model's own that keeps its outputs, or its own if it has another layout.
+
+    `two_axes` are the convolutions that a build gives two axes at each level.
+    """
     for level in LEVELS[LEVELS.index(spec.level) + (spec.layout == "plain") :]:
         try:
             lower = replace(spec, level=level, layout="plain")
-            subject = _converted_at(lower, prepared, session, cases, runtime)
+            subject = _converted_at(lower, prepared, session, cases, runtime, two_axes=two_axes)
         except Diagnostic:
             continue
         if not changed_by_conversion(subject):
@@ -153,9 +165,15 @@ def _highest(
 
 
 def _converted_at(
-    spec: ModelSpec, prepared: PreparedModel, session: SessionSpec, cases: tuple[Case, ...], runtime: FullRuntime
+    spec: ModelSpec,
+    prepared: PreparedModel,
+    session: SessionSpec,
+    cases: tuple[Case, ...],
+    runtime: FullRuntime,
+    *,
+    two_axes: tuple[str, ...],
 ) -> ModelUnderTest:
-    conversion = Conversion(style=spec.style, level=spec.level)
+    conversion = Conversion(style=spec.style, level=spec.level, two_axes=two_axes)
     converted = convert(prepared, conversion, runtime=runtime, root=cache_folder("conversions"))
     settings = settings_of(session, style=spec.style, reads_in_place=converted.reads_in_place)
     return subject_of(prepared, converted, spec, settings, cases, runtime=runtime)

@@ -5,7 +5,7 @@ model to it at load, which a minimal build cannot: without it convolutional mode
 (docs/reference/session.md). On ARM64 the official library has no kernels for it, and ortrim its own.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -15,7 +15,6 @@ from ortrim.base.console import Console
 from ortrim.base.files import write_atomically
 from ortrim.base.json import to_json
 from ortrim.buildspec.buildspec import (
-    BLOCKS,
     BuildSpec,
     Layout,
     LoadedSpec,
@@ -192,7 +191,7 @@ def _convert(
             step.progress(number, len(prepared), model.name)
             assert spec.layout != "auto"
             own = one_axis[spec.name]
-            two_axes = own.anywhere + own.in_blocks if spec.layout in BLOCKS else own.anywhere
+            two_axes = own.anywhere + own.in_blocks if spec.layout == "nchwc8" else own.anywhere
             conversion = Conversion(style=spec.style, level=spec.level, layout=spec.layout, two_axes=two_axes)
             converted.append(convert(model, conversion, runtime=runtime, root=root))
             if not converted[-1].reads_in_place:
@@ -235,7 +234,7 @@ def chosen_layouts(
         and model.layout == "auto"
         and model.style == "fixed"
         and model.level in ("extended", "all")
-        and own.facts.convolution_share + own.facts.one_axis_share * bool(one_axis[model.name].in_blocks) >= LEAST_SHARE
+        and own.facts.convolution_share + one_axis[model.name].share >= LEAST_SHARE
     ]
     if names and (refusal := _refusal(runtime)):
         console.note(f"{', '.join(names)}: not in NCHWc layout, the faster one for convolutions: {refusal}")
@@ -248,13 +247,18 @@ def chosen_layouts(
 def _one_axis(
     loaded: LoadedSpec, number: int, model: PreparedModel, done: Preparation | None, runtime: FullRuntime
 ) -> OneAxis:
-    """Return the convolutions along one axis of a model that are faster along two in all cases."""
-    facts = model.facts
-    if not facts.one_axis_share:
+    if loaded.profile == "upstream" or not model.facts.one_axis_share:
         return OneAxis()
     cases = done.cases if done else cases_made(model, loaded.models[number], loaded.file.parent, lambda: runtime)
-    names = [each.name for each in facts.inputs]
-    shapes = [dict(zip(names, input_shapes(facts, case), strict=True)) for case in cases]
+    return one_axis_of(model, cases)
+
+
+def one_axis_of(model: PreparedModel, cases: Sequence[Case]) -> OneAxis:
+    """Return the convolutions along one axis of a model that are faster along two in all these cases."""
+    if not model.facts.one_axis_share:
+        return OneAxis()
+    names = [each.name for each in model.facts.inputs]
+    shapes = [dict(zip(names, input_shapes(model.facts, case), strict=True)) for case in cases]
     return faster_in_two_axes(model, shapes, cache_folder("conversions"))
 
 

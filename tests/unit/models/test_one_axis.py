@@ -1,5 +1,6 @@
 """Which convolutions along one axis are made two-dimensional for NCHWc blocks, and what is left as it is."""
 
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -13,7 +14,7 @@ from number_samples import assert_same, operators, ran, weights
 from onnx_samples import model_of, value
 from ortrim.base.files import sha256_of
 from ortrim.models.models import PreparedModel
-from ortrim.models.one_axis import faster_in_two_axes
+from ortrim.models.one_axis import OneAxis, faster_in_two_axes
 from ortrim.models.onnx_files import facts_of
 from ortrim.models.two_axes import with_two_axes
 
@@ -24,20 +25,26 @@ def conv(source: str, result: str, filters: str, **attributes: Any) -> onnx.Node
     return helper.make_node("Conv", [source, filters], [result], **attributes)
 
 
-def model(nodes: Sequence[onnx.NodeProto], *tensors: onnx.TensorProto, channels: int = 64) -> onnx.ModelProto:
-    outputs = [value(nodes[-1].output[0], shape=[None] * 3)]
-    return model_of(nodes, [value("x", shape=["n", channels, "length"])], outputs, initializers=tensors)
+def model(
+    nodes: Sequence[onnx.NodeProto], *tensors: onnx.TensorProto, channels: int = 64, opset: int = 17
+) -> onnx.ModelProto:
+    inputs, outputs = [value("x", shape=["n", channels, "length"])], [value(nodes[-1].output[0], shape=[None] * 3)]
+    return model_of(nodes, inputs, outputs, opsets=[("", opset)], initializers=tensors)
 
 
 def chosen(given: onnx.ModelProto, folder: Path, *shapes: Sequence[int]) -> set[str]:
+    found = answer(given, folder, *shapes)
+    return {*found.anywhere, *found.in_blocks}
+
+
+def answer(given: onnx.ModelProto, folder: Path, *shapes: Sequence[int]) -> OneAxis:
     path = folder / "m.onnx"
     onnx.save(given, path)
     facts = facts_of(given, sha256=sha256_of(path), size_bytes=1, where="m")
     prepared = PreparedModel(name="m", path=path, facts=facts)
     channels = given.graph.input[0].type.tensor_type.shape.dim[1].dim_value
     cases = [{"x": tuple(shape)} for shape in shapes or [(1, channels, LONG)]]
-    found = faster_in_two_axes(prepared, cases, folder)
-    return {*found.anywhere, *found.in_blocks}
+    return faster_in_two_axes(prepared, cases, folder)
 
 
 W: Final = weights("w", 64, 64, 3)
@@ -51,8 +58,8 @@ def test_a_chain_is_chosen_as_a_whole(tmp_path: Path) -> None:
         conv("x", "a", "w", pads=[1, 1]),
         helper.make_node("LeakyRelu", ["a"], ["b"]),
         conv("b", "c", "p"),
-        helper.make_node("Mul", ["c", "half"], ["d"]),
-        helper.make_node("Add", ["a", "d"], ["e"]),
+        helper.make_node("Add", ["a", "c"], ["d"]),
+        helper.make_node("Mul", ["d", "half"], ["e"]),
         helper.make_node("MaxPool", ["e"], ["y"], kernel_shape=[2], strides=[2]),
     ]
     chain = model(nodes, W, pointwise, halves)
@@ -61,7 +68,7 @@ def test_a_chain_is_chosen_as_a_whole(tmp_path: Path) -> None:
     before = ran(chain, feeds)
     with_two_axes(chain, {"a", "c"})
     assert_same(before, ran(chain, feeds))
-    assert operators(chain.graph) == ["Unsqueeze", "Conv", "LeakyRelu", "Conv", "Mul", "Add", "MaxPool", "Squeeze"]
+    assert operators(chain.graph) == ["Unsqueeze", "Conv", "LeakyRelu", "Conv", "Add", "Mul", "MaxPool", "Squeeze"]
 
 
 @pytest.mark.parametrize(
@@ -157,3 +164,189 @@ def test_a_transposed_convolution_is_faster_in_any_layout(tmp_path: Path) -> Non
     with_two_axes(given, {"y"}, followed=False)
     assert_same(before, ran(given, feeds))
     assert operators(given.graph) == ["Unsqueeze", "ConvTranspose", "Squeeze", "Relu"]
+
+
+def node(operator: str, *inputs: str, result: str = "b", **attributes: Any) -> onnx.NodeProto:
+    return helper.make_node(operator, inputs, [result], **attributes)
+
+
+def number(name: str, *shape: int, numbers: float = 1) -> onnx.TensorProto:
+    return helper.make_tensor(name, 1, shape, [numbers] * math.prod(shape))
+
+
+def sizes(name: str, *numbers: int) -> onnx.TensorProto:
+    return helper.make_tensor(name, 7, [len(numbers)], numbers)
+
+
+NORMAL: Final = ("scale", "bias", "mean", "variance")
+CONSTANTS: Final = (
+    *(number(name, 16) for name in NORMAL),
+    number("one", 1),
+    number("column", 1, 16, 1),
+    number("zero", numbers=0),
+    sizes("causal", 0, 0, 2, 0, 0, 0),
+    sizes("less", 0, 0, -2, 0, 0, 0),
+)
+RELU: Final = node("Relu", "a", result="r")
+
+
+def joined(nodes: Sequence[onnx.NodeProto], folder: Path, opset: int, channels: int = 16, length: int = 5) -> bool:
+    """Whether values stay in blocks from one convolution to the other: reorders between cost more than both gain."""
+    filters = weights("w", channels, channels, length)
+    convolutions = conv("x", "a", "w", pads=[2, 2]), conv("b", "y", "w", pads=[2, 2])
+    given = model([convolutions[0], *nodes, convolutions[1]], filters, *CONSTANTS, channels=channels, opset=opset)
+    found = chosen(given, folder)
+    assert found in (set(), {"a", "y"})
+    return bool(found)
+
+
+@pytest.mark.parametrize(
+    ("nodes", "opset"),
+    [
+        ([node("Relu", "a")], 21),
+        ([node("Clip", "a", "zero", "one")], 17),
+        ([node("Mul", "one", "a")], 17),
+        ([RELU, node("BatchNormalization", "r", *NORMAL)], 14),
+        ([node("BatchNormalization", "a", *NORMAL)], 15),
+        ([RELU, node("MaxPool", "r", kernel_shape=[1])], 17),
+        ([node("AveragePool", "a", kernel_shape=[1])], 18),
+        ([node("Sigmoid", "a", result="r"), node("Mul", "a", "r")], 17),
+        ([node("Exp", "a", result="r"), node("Sub", "r", "a")], 17),
+        ([RELU, node("Add", "a", "r")], 17),
+        ([node("Pad", "a", "causal")], 20),
+        ([node("Pad", "a", "causal", "zero")], 17),
+    ],
+)
+def test_values_stay_in_blocks_as_upstream_s_transformer_and_ours_keep_them(
+    tmp_path: Path, nodes: list[onnx.NodeProto], opset: int
+) -> None:
+    assert joined(nodes, tmp_path, opset)
+
+
+@pytest.mark.parametrize(
+    ("nodes", "opset"),
+    [
+        ([node("Relu", "a")], 22),  # its Conv is another
+        ([RELU, node("BatchNormalization", "r", *NORMAL)], 15),
+        ([RELU, node("BatchNormalization", "r", *NORMAL, spatial=0)], 7),
+        ([RELU, node("BatchNormalization", "r", "scale", "bias", "mean", "open")], 14),
+        ([node("BatchNormalization", "a", *NORMAL), RELU], 15),  # so that another reads what it would become part of
+        ([node("AveragePool", "a", kernel_shape=[1])], 19),
+        ([node("LpPool", "a", kernel_shape=[1])], 17),
+        ([node("Sum", "a", "one")], 17),
+        ([node("Mul", "a", "column")], 17),
+        ([node("LeakyRelu", "a", result="l"), RELU, node("Add", "l", "r")], 17),
+        ([node("Pad", "a", "causal")], 21),
+        ([node("Pad", "a", "causal", "one")], 17),
+        ([node("Pad", "a", "causal", mode="edge")], 17),
+        ([node("Pad", "a", "less")], 17),
+        ([node("Pad", "a", "causal"), node("Relu", "b", result="spare")], 17),
+    ],
+)
+def test_reorders_are_counted_where_upstream_s_transformer_takes_values_out_of_blocks(
+    tmp_path: Path, nodes: list[onnx.NodeProto], opset: int
+) -> None:
+    assert not joined(nodes, tmp_path, opset)
+
+
+def test_pooling_is_in_full_blocks_alone(tmp_path: Path) -> None:
+    """Of 36 channels upstream's transformer leaves it, unlike Relu."""
+    relu, pool = [node("Relu", "a")], [node("MaxPool", "a", kernel_shape=[1])]
+    assert [joined(each, tmp_path, 17, channels=36, length=3) for each in (relu, pool)] == [True, False]
+
+
+@pytest.mark.parametrize("size", [LONG, "length"])
+def test_products_of_two_values_stay_in_blocks_where_the_model_tells_their_sizes(
+    tmp_path: Path, size: int | str
+) -> None:
+    nodes = [
+        *(conv("x", name, "w", pads=[2, 2]) for name in ("a", "c")),
+        node("Tanh", "a", result="t"),
+        node("Sigmoid", "c", result="s"),
+        node("Mul", "t", "s"),
+        conv("b", "y", "w"),
+    ]
+    given = model(nodes, weights("w", 16, 16, 5), channels=16)
+    given.graph.input[0].CopyFrom(value("x", shape=[1, 16, size]))
+    assert bool(chosen(given, tmp_path)) is (size == LONG)
+
+
+def test_an_input_whose_size_nothing_tells_is_no_reason_to_fail(tmp_path: Path) -> None:
+    """Here the exporter wrote the output's size down."""
+    given = model([node("Compress", "x", "kept", axis=2), conv("b", "y", "w")], W)
+    given.graph.input.append(value("kept", 9, [LONG]))
+    given.graph.output[0].CopyFrom(value("y", shape=[1, 64, LONG - 2]))
+    assert not chosen(given, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("filters", "attributes"),
+    [
+        ((64, 64, 3), {"group": 0}),
+        ((4, 8, 3), {"group": 8}),
+        ((64, 64, 3), {"strides": [0]}),
+        ((64, 64, 3), {"dilations": [1, 1]}),
+        ((64, 64, 0), {}),
+        ((0, 64, 3), {}),
+        ((64, 0, 3), {}),
+    ],
+)
+@pytest.mark.parametrize("operator", ["Conv", "ConvTranspose"])
+def test_damaged_convolutions_are_for_conversion_to_refuse(
+    tmp_path: Path, operator: str, filters: tuple[int, ...], attributes: dict[str, Any]
+) -> None:
+    made = helper.make_node(operator, ["x", "w"], ["y"], **attributes)
+    without = helper.make_node(operator, ["x"], ["z"])
+    given = model([made, without], weights("w", *filters))
+    given.graph.output[0].CopyFrom(value("y", shape=[1, 64, 98]))
+    assert not answer(given, tmp_path).in_blocks
+
+
+@pytest.mark.parametrize(
+    "filters",
+    [W, helper.make_tensor("w", 10, [64, 64, 3], [0.0] * 64 * 64 * 3), None],
+    ids=["float32", "float16", "input"],
+)
+def test_filters_are_constants_of_float32(tmp_path: Path, filters: onnx.TensorProto | None) -> None:
+    """Which a model of IR version 3 lists as inputs, too."""
+    given = model([conv("x", "y", "w")], *([filters] if filters else []))
+    given.graph.input.append(value("w", filters.data_type if filters else 1, [64, 64, 3]))
+    given.ir_version = 3
+    assert bool(chosen(given, tmp_path)) is (filters is W)
+
+
+def test_a_bias_is_constant(tmp_path: Path) -> None:
+    given = model([conv("x", "y", "w")], W, number("bias", 64))
+    given.graph.node[0].input.append("bias")
+    assert chosen(given, tmp_path)
+    given.graph.node[0].input[2] = "open"
+    given.graph.input.append(value("open", shape=[64]))
+    assert not chosen(given, tmp_path)
+
+
+def test_weights_in_other_files_stay_there(tmp_path: Path) -> None:
+    given = model([node("Relu", "x", result="a"), conv("a", "y", "w")], W, weights("t", 1))
+    given.graph.initializer[1].ClearField("raw_data")
+    given.graph.initializer[1].data_location = onnx.TensorProto.EXTERNAL
+    given.graph.initializer[1].external_data.add(key="location", value="t.bin")
+    assert not chosen(given, tmp_path)
+
+
+def test_the_share_is_that_of_the_convolutions_in_blocks(tmp_path: Path) -> None:
+    transposed = node("ConvTranspose", "x", "t", result="y", strides=[2])
+    given = model([conv("x", "a", "w"), transposed], W, weights("t", 64, 64, 6), weights("product", 64, 64, 7))
+    found = answer(given, tmp_path)
+    assert (found.anywhere, found.in_blocks) == (("y",), ("a",))
+    assert found.share == pytest.approx(3 / 16)
+
+
+def test_an_answer_is_kept_for_the_version_of_onnx_that_gave_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its inference of shapes decides."""
+    given = model([conv("x", "y", "w")], W)
+    assert chosen(given, tmp_path)
+    monkeypatch.setattr("ortrim.models.one_axis._chosen", lambda *_: OneAxis())
+    assert chosen(given, tmp_path)
+    monkeypatch.setattr(onnx, "__version__", "another")
+    assert not chosen(given, tmp_path)

@@ -28,6 +28,7 @@ from ortrim.models.convert import Conversion
 from ortrim.models.models import OrtModel, PreparedModel
 from ortrim.models.onnx_files import facts_of
 from ortrim.pipeline import verification
+from ortrim.planning import conversions as kept
 from ortrim.planning import models
 from ortrim.planning import models as module
 from ortrim.planning import request as inputs
@@ -440,6 +441,46 @@ def test_convolutions_along_one_axis_get_it_where_that_is_faster(
     write(stages.folder / "tiny.onnx", filtering(64, 64, 3, size=size))
     planned(stages)
     assert (conversions.seen, conversions.two_axes) == ([layout], [two_axes])
+
+
+def test_blocks_of_16_channels_are_another_rule_s(stages: Stages, conversions: Conversions) -> None:
+    """Costs of blocks of 8 say nothing of them."""
+    write(stages.folder / "tiny.onnx", filtering(64, 64, 3, size=100))
+    wide = 'level = "all"\nlayout = "nchwc16"\n[[targets]]\nid = "linux-x64"\ncpu = "x86-64-v4"\n'
+    planned(stages, wide)
+    assert (conversions.seen, conversions.two_axes) == ([("all", "nchwc16")], [()])
+
+
+@pytest.mark.parametrize(("profile", "two_axes"), [("balanced", ("y",)), ("upstream", ())])
+def test_upstream_s_profile_converts_models_as_upstream_does(
+    stages: Stages,
+    conversions: Conversions,
+    monkeypatch: pytest.MonkeyPatch,
+    profile: str,
+    two_axes: tuple[str, ...],
+) -> None:
+    """A lower level is tried as a build would have it, too."""
+    node = helper.make_node("ConvTranspose", ["x", "w"], ["y"], strides=[2])
+    given = model_of(
+        [node], [value("x", shape=(1, 8, 99))], [value("y", shape=None)], initializers=[weights("w", (8, 8, 4))]
+    )
+    write(stages.folder / "tiny.onnx", given)
+    made = planned(stages, profile=profile)
+    assert (conversions.seen, conversions.two_axes) == ([PLAIN], [two_axes])
+    whole, tried = made.models.loaded, list[tuple[str, tuple[str, ...]]]()
+
+    def converted(_: PreparedModel, conversion: Conversion, **__: object) -> SimpleNamespace:
+        tried.append((conversion.level, conversion.two_axes))
+        return SimpleNamespace(reads_in_place=True)
+
+    monkeypatch.setattr(kept, "convert", converted)
+    monkeypatch.setattr(kept, "subject_of", lambda *_, **__: None)
+    monkeypatch.setattr(kept, "changed_by_conversion", lambda subject: subject)
+    monkeypatch.setattr(kept, "_is_representative", lambda *_, here: here)
+    monkeypatch.setattr(kept, "_diagnostic", lambda *given: given[-1])
+    subject: Any = SimpleNamespace(prepared=made.models.prepared[0], spec=whole.models[0], cases=made.cases[0])
+    assert [*map(str, kept.changed_outputs([subject], whole, made.models.runtime, here=True))] == ["basic"]
+    assert tried == [("basic", two_axes)]
 
 
 def test_each_target_of_a_build_has_the_model_that_it_runs_best(stages: Stages, conversions: Conversions) -> None:

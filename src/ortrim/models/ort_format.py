@@ -211,7 +211,8 @@ def _uses(session: Table) -> ModelUses:
     # A value that a graph takes from the one around it has its type there; no two that are visible have one name.
     everywhere = {name: kind for graph in graphs for name, kind in _types(graph).items()}
     found = [use for graph in graphs for use in _nodes(graph, ChainMap(_types(graph), everywhere))]
-    shapes = {weight.text(0): tuple(weight.integers(2)) for graph in graphs for weight in graph.tables(0)}
+    weights = (weight for graph in graphs for weight in graph.tables(0) if _element_type(weight, 3) == "float")
+    shapes = {weight.text(0): tuple(weight.integers(2)) for weight in weights}
     return ModelUses(
         format_version=session.text(0),
         uses=tuple(sorted({use: use for use in reversed(found)}.values())),
@@ -248,9 +249,11 @@ def _is_depthwise(node: Table, shapes: Mapping[str, tuple[int, ...]]) -> bool:
     if node.text(2) == NCHWC or node.text(5) not in {"Conv", "FusedConv"}:
         return False
     groups = {attribute.text(0): attribute.integer(4, "q") for attribute in node.tables(10)}.get("group", 1)
+    padded = any(any(attribute.integers(9)) for attribute in node.tables(10) if attribute.text(0) == "pads")
     shape, axes = _filters(node, shapes)
     square = len(axes) == 2 and len(set(axes)) == 1 and axes[0] in {(3, 1, 1), (3, 2, 1), (5, 1, 1), (5, 2, 1)}
-    line = shape[2:-1] in {(), (1,)} and axes[-1:] and axes[-1][1] <= 2
+    in_place = not padded and all(axis[:2] == (1, 1) for axis in axes)  # where MLAS multiplies the inputs as they lie
+    line = shape[2:-1] in {(), (1,)} and axes[-1:] and axes[-1][1] <= 2 and not in_place
     return shape[:2] == (groups, 1) and bool(square or line)
 
 

@@ -1,6 +1,7 @@
 """What a model in ORT format asks of a runtime, read from files that ONNX Runtime 1.21.0 wrote."""
 
 import math
+import struct
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -105,6 +106,10 @@ def test_convolutions_for_fewer_products_are_known(
         ((6, 1, 9), {"group": 6, "dilations": [4]}, True),
         ((6, 1, 1, 7), {"group": 6, "strides": [3, 2]}, True),
         ((1, 1, 3, 3), {}, True),
+        ((6, 1, 1, 1), {"group": 6, "strides": [2, 1]}, True),
+        ((6, 1, 1, 1), {"group": 6, "pads": [0, 1, 0, 0]}, True),
+        ((6, 1, 1, 1), {"group": 6}, False),
+        ((6, 1, 1), {"group": 6}, False),
         ((6, 1, 3, 3), {}, False),
         ((6, 1, 3, 3), {"group": 3}, False),
         ((6, 2, 3, 3), {"group": 3}, False),
@@ -121,7 +126,14 @@ def test_convolutions_with_one_filter_a_channel_are_known(
     nodes = [helper.make_node("Conv", ["x", "w"], ["y"], **attributes)]
     x = value("x", shape=(1, shape[1] * attributes.get("group", 1), *(33 for _ in shape[2:])))
     model = model_of(nodes, [x], [value("y", shape=(None,) * len(shape))], initializers=[weights])
-    assert read_uses(converted(model, tmp_path)).depthwise is depthwise
+    path = converted(model, tmp_path)
+    assert read_uses(path).depthwise is depthwise
+    data = bytearray(path.read_bytes())
+    graph = cast("Table", cast("Table", root_of(bytes(data), "").table(1)).table(7))
+    of_type = next(graph.tables(0)).place_of(3)
+    struct.pack_into("<i", data, of_type, TensorProto.FLOAT16)
+    path.write_bytes(data)
+    assert not read_uses(path).depthwise
 
 
 @pytest.mark.parametrize("level", [1, 4])

@@ -80,6 +80,7 @@ struct Plan {
   bool square, bounded = true;
   float low = 0, high = std::numeric_limits<float>::infinity();
   ptrdiff_t columns, rows, phase, pitch, copied;  // `phase` floats of a copied row are even columns, or all of them
+  ptrdiff_t slices;  // of a channel, for threads: parts of its rows, or of the columns of only one; the last may be two
 
   // Rows at once of a kernel of 3x3 or 5x5: more read less of the input, and are twice the code.
   static constexpr ptrdiff_t High(ptrdiff_t places, ptrdiff_t stride) { return places * stride == 3 ? 4 : 2; }
@@ -100,6 +101,7 @@ struct Plan {
     while (rows < y.output && y.Needs(rows + least) * pitch <= kRoom) rows += least;
     copied = y.Needs(rows) * pitch;
     rows = Share(y.output, rows, least);
+    slices = y.output > 1 ? y.output / rows : x.output / columns;
     const auto& activation = *of.Activation;
     if (activation.ActivationKind == MlasClipActivation)
       low = activation.Parameters.Clip.minimum, high = activation.Parameters.Clip.maximum;
@@ -234,26 +236,36 @@ struct Plan {
     }
   }
 
-  // Computes some of all images' channels.
+  // Computes some slices of all images' channels; channels with the same slice are neighbours.
   void Run(const float* input, const float* filter, const float* bias, float* output, ptrdiff_t begin, ptrdiff_t end) const {
     const auto part = !square ? &Plan::Line
                       : x.kernel == 3 ? (x.stride == 1 ? &Plan::Square<3, 1> : &Plan::Square<3, 2>)
                                       : (x.stride == 1 ? &Plan::Square<5, 1> : &Plan::Square<5, 2>);
     float copy[kRoom];
-    for (ptrdiff_t i = 0; i < y.output; i += rows) {
-      for (ptrdiff_t j = 0; j < x.output; j += columns) {
-        const ptrdiff_t top = std::min(i, y.output - rows), left = std::min(j, x.output - columns);
-        std::memset(copy, 0, copied * sizeof(float));
-        for (ptrdiff_t channel = begin; channel < end; channel++) {
-          const size_t group = channel % of.GroupCount;
-          Copy(input + channel * of.InputSize, top, left, copy);
-          (this->*part)(copy, filter + group * of.K, bias == nullptr ? 0 : bias[group],
-                        output + channel * of.OutputSize + top * x.output + left);
+    const ptrdiff_t channels = of.BatchCount * of.GroupCount, sizes[] = {rows, columns};
+    for (ptrdiff_t slice = begin / channels; begin < end; slice++) {
+      const ptrdiff_t channel = begin % channels, until = std::min(channel + end - begin, channels);
+      ptrdiff_t first[] = {0, 0}, last[] = {y.output, x.output};
+      const int axis = y.output == 1;
+      first[axis] = slice * sizes[axis];
+      if (slice + 1 < slices) last[axis] = first[axis] + sizes[axis];
+      for (ptrdiff_t i = first[0]; i < last[0]; i += rows) {
+        for (ptrdiff_t j = first[1]; j < last[1]; j += columns) {
+          const ptrdiff_t top = std::min(i, y.output - rows), left = std::min(j, x.output - columns);
+          std::memset(copy, 0, copied * sizeof(float));
+          for (ptrdiff_t c = channel; c < until; c++) {
+            const size_t group = c % of.GroupCount;
+            Copy(input + c * of.InputSize, top, left, copy);
+            (this->*part)(copy, filter + group * of.K, bias == nullptr ? 0 : bias[group],
+                          output + c * of.OutputSize + top * x.output + left);
+          }
         }
       }
+      float* sums = output + channel * of.OutputSize + first[0] * x.output + first[1];
+      const size_t count = (last[0] - first[0]) * (last[1] - first[1]);
+      if (!bounded) MlasActivation(of.Activation, sums, nullptr, until - channel, count, of.OutputSize);
+      begin += until - channel;
     }
-    const size_t count = (end - begin) * of.OutputSize;
-    if (!bounded) MlasActivation(of.Activation, output + begin * of.OutputSize, nullptr, 1, count, count);
   }
 };
 
@@ -277,7 +289,7 @@ inline void Convolve(const MLAS_CONV_PARAMETERS* of, const float* input, const f
     const Plan plan(*of);
     if (plan.Fits()) {
       onnxruntime::concurrency::ThreadPool::TryParallelFor(
-          threads, of->BatchCount * of->GroupCount, double(of->OutputSize) * of->K / 8,
+          threads, of->BatchCount * of->GroupCount * plan.slices, double(of->OutputSize) * of->K / 8 / plan.slices,
           [&](ptrdiff_t begin, ptrdiff_t end) { plan.Run(input, filter, bias, output, begin, end); });
       return;
     }

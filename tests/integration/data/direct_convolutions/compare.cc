@@ -112,7 +112,7 @@ void Spoil(Convolution& c) {
 // One filter a channel, of 3x3 or 5x5 or along the last axis; now and then larger than what is copied at once, or spoilt.
 Convolution RandomDepthwise() {
   Convolution c{};
-  const bool line = Some(1, 3) == 1, large = Some(1, 8) == 1;
+  const bool line = Some(1, 3) == 1, large = Some(1, line ? 3 : 8) == 1;
   c.dimensions = line ? Some(1, 2) : 2;
   c.images = Some(1, 3), c.groups = large ? Some(1, 3) : Some(1, 20), c.channels = c.filters = 1;
   c.biased = Some(0, 1), c.threaded = Some(0, 1);
@@ -127,7 +127,7 @@ Convolution RandomDepthwise() {
     c.stride[axis] = !line ? stride : !last ? Some(1, 3) : c.kernel[axis] == 1 ? 2 : Some(1, 2);
     if (Some(1, 3) > 1) c.padding[axis] = Some(0, c.kernel[axis] - 1), c.padding[axis + c.dimensions] = Some(0, c.kernel[axis] - 1);
     if (last && Some(1, 8) == 1) c.padding[axis] = -1;
-    c.size[axis] = c.Reach(axis) + 1 + Some(0, !large ? 30 : line && last ? 3000 : 200);
+    c.size[axis] = c.Reach(axis) + 1 + Some(0, !large || (line && !last) ? 30 : line ? 6000 : 200);
   }
   if (Some(1, 3) == 1) Spoil(c);
   return c;
@@ -139,10 +139,10 @@ std::vector<float> Ours(const Convolution& c, const std::vector<float>& input, c
   const int64_t positions[] = {c.Positions(0), c.dimensions == 2 ? c.Positions(1) : 1};
   MLAS_CONV_PARAMETERS parameters{};
   size_t working;
-  onnxruntime::concurrency::ThreadPool pool;
   MlasConvPrepare(&parameters, c.dimensions, c.images, c.groups, c.channels, c.size, c.kernel, c.dilation, c.padding,
                   c.stride, positions, c.filters, &c.activation, &working, c.beta, nullptr);
   std::vector<float> buffer(working), output(count, std::numeric_limits<float>::quiet_NaN());
+  onnxruntime::concurrency::ThreadPool pool{Some(2, 9), output};
   left_to_mlas = false;
   ortrim::Mirrored mirrored;
   if (c.groups * c.channels * (c.dimensions == 2 ? c.kernel[0] : 1) == 1)
@@ -219,16 +219,17 @@ bool Same(const Convolution& c, int number) {
 
 }  // namespace
 
-// What our kernels leave to MLAS ends here, and its activations of one row without a bias.
+// What our kernels leave to MLAS ends here, and its activations without a bias.
 void MLASCALL MlasConv(const MLAS_CONV_PARAMETERS*, const float*, const float*, const float*, float*, float*,
                        MLAS_THREADPOOL*) {
   left_to_mlas = true;
 }
 
 void MLASCALL MlasActivation(const MLAS_ACTIVATION* activation, float* values, const float* bias, size_t rows,
-                             size_t count, size_t) {
-  if (bias != nullptr || rows != 1) std::abort();
-  for (size_t i = 0; i < count; i++) values[i] = Activated(*activation, values[i]);
+                             size_t count, size_t apart) {
+  if (bias != nullptr) std::abort();
+  for (; rows != 0; rows--, values += apart)
+    for (size_t i = 0; i < count; i++) values[i] = Activated(*activation, values[i]);
 }
 
 int main(int count, char** words) {

@@ -315,7 +315,7 @@ class _Regions:
 
     def _is_merged(self, node: onnx.NodeProto) -> bool:
         """Whether upstream gives the zeros of a Pad to the one convolution behind it, as causal ones have it."""
-        if not self._is(node, "Pad") or len(node.input) > 3 or not self._wiring.only_reader(node.output[0]):
+        if not self._is(node, "Pad") or not self._wiring.only_reader(node.output[0]):
             return False
         readers = [each for each in self._graph.node if node.output[0] in each.input]
         pads, filling = self._constant(node, 1), self._constant(node, 2)
@@ -408,8 +408,8 @@ def _is_fitted(attributes: Mapping[str, Any]) -> bool:
 
 
 def _is_number(constant: Array | None) -> bool:
-    """Whether a constant is one that `keep_blocks` takes, and no more dimensions come of it."""
-    return constant is not None and constant.size == 1 and constant.dtype == np.float32 and constant.ndim <= FLAT_RANK
+    """Whether a constant is one that `keep_blocks` takes."""
+    return constant is not None and constant.size == 1 and constant.dtype == np.float32
 
 
 def _aligned(channels: int) -> int:

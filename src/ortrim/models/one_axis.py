@@ -61,7 +61,7 @@ KEPT: Final = ELEMENTWISE.intersection((*FOLLOWING, *BROADCASTING))
 POOLING: Final = ("AveragePool", "MaxPool")
 GLOBAL_POOLING: Final = ("GlobalAveragePool", "GlobalMaxPool")
 TILED: Final = (3, 5)
-"""Lengths of filters for which there are Winograd's products."""
+"""Kernel sizes for which there are Winograd's products."""
 WINOGRAD_CHANNELS: Final = 32
 """As many make use of a transform; resources/cmake/winograd.h takes fewer, too."""
 
@@ -169,25 +169,25 @@ class _Convolution:
 
     output: str
     channels: int
-    length: int
-    rows: int  # filters per group
+    kernel_size: int
+    filters_per_group: int
     depthwise: bool
     reordered: bool  # whether its input is to lie in blocks
     tiled: bool  # whether Winograd's products can be used
     windows: bool  # whether windows are more than the input as it is
-    padded: float  # positions whose windows reach into the padding
+    padded: float  # output positions whose windows reach into the padding
     filling: float  # the share of the blocks' channels that are not zeros
 
     def gain(self, shape: Shape, costs: _Costs) -> float:
         """Return what blocks save."""
-        plain = costs.gemm + costs.window * self.windows / self.rows
+        plain = costs.gemm + costs.window * self.windows / self.filters_per_group
         if self.depthwise:
             return 0
         if self.tiled:
             blocks = (costs.winograd + costs.transform / self.channels) * (1 + costs.excess / shape[-1])
         else:
-            blocks = (costs.blocks + costs.row / self.length) * (1 + costs.edge * self.padded / shape[-1])
-        return math.prod(shape) * self.channels * self.length * (plain - blocks / self.filling)
+            blocks = (costs.blocks + costs.row / self.kernel_size) * (1 + costs.edge * self.padded / shape[-1])
+        return math.prod(shape) * self.channels * self.kernel_size * (plain - blocks / self.filling)
 
 
 class _Place(NamedTuple):
@@ -339,25 +339,29 @@ class _Regions:
         weights, *bias = (self._wiring.constant(name) for name in [*node.input[1:2], *filter(None, node.input[2:])])
         if weights is None or weights.dtype != np.float32 or weights.ndim != FLAT_RANK or any(b is None for b in bias):
             return None
-        filters, channels, length = weights.shape
+        filters, channels, kernel_size = weights.shape
         attributes = attributes_of(node)
         groups = attributes.get("group", 1)
         stride, dilation = (attributes.get(name, [1])[0] for name in ("strides", "dilations"))
-        if min(filters, channels, length, groups, stride, dilation) < 1 or not _is_taken(filters, channels, groups):
+        if min(filters, channels, kernel_size, groups, stride, dilation) < 1 or not _is_taken(
+            filters, channels, groups
+        ):
             return None  # damaged, or not for blocks
         if channels == groups == 1 and _lies_in_place(attributes):
             return None
-        span = (length - 1) * dilation
+        span = (kernel_size - 1) * dilation
         zeros = 1 if channels < BLOCK else _aligned(channels) / channels
         return _Convolution(
             output=node.output[0],
             channels=channels,
-            length=length,
-            rows=filters // groups,
+            kernel_size=kernel_size,
+            filters_per_group=filters // groups,
             depthwise=channels == 1 < groups,
             reordered=groups > 1 or channels >= BLOCK,
-            tiled=length in TILED and stride == dilation == groups == 1 and min(channels, filters) >= WINOGRAD_CHANNELS,
-            windows=length * stride > 1,
+            tiled=kernel_size in TILED
+            and stride == dilation == groups == 1
+            and min(channels, filters) >= WINOGRAD_CHANNELS,
+            windows=kernel_size * stride > 1,
             padded=(sum(attributes.get("pads", [span * _is_fitted(attributes)])) + self._pads.get(node.input[0], 0))
             / stride,
             filling=filters / (_aligned(filters) * zeros),

@@ -123,7 +123,7 @@ def test_the_highest_level_that_keeps_the_outputs_is_found(
     monkeypatch.setattr("ortrim.planning.conversions.saturates_here", lambda: False)
     prepared, spec = given(MODELS[name](), tmp_path)
     cases = cases_made(prepared, spec, Path(), lambda: RUNTIME)
-    found = lower_level(prepared, spec, cases, RUNTIME)
+    found = lower_level(prepared, spec, cases, RUNTIME, profile=None)
     if name in CHANGED:
         assert found is not None
         assert found[0] == "basic"

@@ -1,4 +1,4 @@
-"""Convolutions of few positions, of windows that lie in place, and of one filter a channel: kernels against float64."""
+"""Convolutions of few positions, of windows that lie in place, and depthwise ones: kernels against float64."""
 
 from pathlib import Path
 from typing import Final

@@ -43,7 +43,6 @@ from ortrim.errors import DiagnosticGroup, ExitCode, NetworkError, PackageError,
 from ortrim.github.client import Remote as Named
 from ortrim.github.client import connect
 from ortrim.github.fetch import placing
-from ortrim.github.fetch import run as apps_module
 from ortrim.github.fetch import run as fetch_run
 from ortrim.github.fetch.placing import Store, read_lock, user_store
 from ortrim.github.fetch.provenance import ProvenanceClaim, ask_attestations, check_provenance
@@ -776,7 +775,7 @@ def test_the_program_fetches_and_says_what(
     """From the command line to the files, with a token of the environment; later without any option."""
     apps.service.release("v1", RELEASED)
     monkeypatch.setattr(fetch_run, "connect", connect)
-    monkeypatch.setattr(apps_module, "find_service", find_service)
+    monkeypatch.setattr(fetch_run, "find_service", find_service)
     monkeypatch.setenv("GITHUB_API_URL", apps.service.url)
     monkeypatch.setenv("GH_TOKEN", apps.service.token)
     monkeypatch.setenv("GH_ENTERPRISE_TOKEN", apps.service.token)

@@ -25,7 +25,7 @@ WINOGRAD: Final = "winograd_filters.h"
 WINOGRAD_AVX2: Final = "winograd_avx2.cc"
 """Those on x64; ARM64's source has them inside."""
 DEPTHWISE: Final = "depthwise_convolutions.h"
-"""Ours, for convolutions in plain layout with one filter a channel."""
+"""Ours, for depthwise convolutions in plain layout."""
 CONSTRUCTORS: Final = ("platform.cpp", *AVX512_SOURCES)  # what fills the table: upstream's, and ours
 DECLARATIONS: Final = "mlasi.h"
 STRUCTURE: Final = re.compile(r"^struct MLAS_PLATFORM \{.*?^\};", re.DOTALL | re.MULTILINE)

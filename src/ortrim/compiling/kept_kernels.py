@@ -161,13 +161,14 @@ def write_kept_kernels(
 
     With `everything`, and where tables or macros are not as they are known, sources keep all their kernels. With
     `types`, those that only upstream's optimizers ask for go, from the tables as well; so do those of operators
-    `unasked` for, and without `float16` those for 16-bit floats, which no model has then:
-    upstream registers every type of operators in its own domain.
+    `unasked` for, and without `float16` those for 16-bit floats: of operators in its own domain upstream registers
+    every type.
     """
 
     def leaves_out(kernel: Mapping[str, str]) -> bool:
-        unused = kernel.get("name") in unasked or not (float16 or kernel.get("type") != FLOAT16_NAME)
-        return unused or bool(types and _is_unused_integer(kernel, types))
+        if kernel.get("name") in unasked or (not float16 and kernel.get("type") == FLOAT16_NAME):
+            return True
+        return types is not None and _is_unused_integer(kernel, types)
 
     generated = paths.configured / REDUCED_TYPES
     with storage_errors(generated):

@@ -301,7 +301,7 @@ COSTS: Final = {
     REFUSE_SPARSE: "graph.cc reads a model's weights in another way; sparse tensors stay in the library",
     LARGEST_BYTE: "QLinearSoftmax's source is not found; it may take an eighth longer",
     DIRECT: "conv.cc calls MLAS in another way; convolutions of few positions are slower",
-    DEPTHWISE: "conv.cc calls MLAS in another way; convolutions with one filter a channel are slower",
+    DEPTHWISE: "conv.cc calls MLAS in another way; depthwise convolutions are slower",
     ONE_ROW: "MLAS calls its kernels in another way; products of one row take up to three times the instructions",
     ONE_ROW_LSTM: "LSTM's source is of another form; an LSTM over one sequence is slower",
     ONE_ROW_GRU: "GRU's source is of another form; a GRU over one sequence is slower",

@@ -98,7 +98,7 @@ class BuildJob:
 
     `nchwc_block_size` is that of the models in NCHWc layout: 8, or 16, which upstream's minimal builds do not run; 0
     without such models. `tiled` says whether one of their convolutions may take Winograd's products, and `depthwise`
-    whether one in plain layout, with one filter a channel, may take kernels of ours. `few_bits` are the bits and
+    whether a depthwise one in plain layout may take kernels of ours. `few_bits` are the bits and
     accuracy levels of their products with weights of few bits, none when not all are known.
 
     `arguments` are those of upstream's `build.py`; `finishing` are the commands that follow it, run one after the other

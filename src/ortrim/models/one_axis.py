@@ -73,7 +73,7 @@ class _Costs:
     An element of a `window` is copied once for all filters per group. A product in `blocks` takes more where few
     are in a `row` of a filter; at a position whose window reaches into the padding it takes `edge` times more, since
     that is in no tile with others. Products by `winograd` share a `transform` with those of all channels; tiles are too
-    long by `excess` positions in all. A convolution of one filter a channel takes the same in either layout. A `node`
+    long by `excess` positions in all. A depthwise convolution takes the same in either layout. A `node`
     reorders each element that becomes part of a block, or leaves it.
     """
 

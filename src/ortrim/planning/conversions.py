@@ -107,14 +107,19 @@ def changed_outputs(
     for subject in subjects:
         if _is_representative(subject, here=here) and (changed := changed_by_conversion(subject)):
             own = session_of(spec, subject.spec)
-            two_axes = () if spec.profile == "upstream" else one_axis_of(subject.prepared, subject.cases).anywhere
+            two_axes = one_axis_of(subject.prepared, subject.cases, spec.profile).anywhere
             level = _highest(subject.prepared, subject.spec, own, subject.cases, runtime, two_axes=two_axes)
             found.append(_diagnostic(subject, changed, level))
     return tuple(found)
 
 
 def lower_level(
-    prepared: PreparedModel, spec: ModelSpec, cases: tuple[Case, ...], runtime: FullRuntime
+    prepared: PreparedModel,
+    spec: ModelSpec,
+    cases: tuple[Case, ...],
+    runtime: FullRuntime,
+    *,
+    profile: str | None,
 ) -> tuple[Level, str] | None:
     """Return the highest level that keeps a model's outputs, and what its own does to them; None if there is nothing.
 
@@ -124,7 +129,7 @@ def lower_level(
         reference_outputs(prepared, cases, runtime, cache_folder("references"))
     except Diagnostic:
         return None
-    two_axes = one_axis_of(prepared, cases).anywhere
+    two_axes = one_axis_of(prepared, cases, profile).anywhere
     try:
         subject = _converted_at(spec, prepared, SessionSpec(), cases, runtime, two_axes=two_axes)
         changed = changed_by_conversion(subject) if _is_representative(subject, here=False) else ()

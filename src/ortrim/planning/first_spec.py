@@ -67,9 +67,7 @@ class FirstSpec:
 
         Steps make other models, whose level is not that of the given ones.
         """
-        is_converted = not self.choices.steps
-        models = (_with_cases(model, self.version, console, is_converted=is_converted) for model, _ in self.models)
-        return replace(self, models=tuple(models))
+        return replace(self, models=tuple(self._with_cases(model, console) for model, _ in self.models))
 
     def text(self, folder: Path, console: Console) -> str:
         """Return its text, in which files are named as seen from `folder`, which need not be there yet."""
@@ -81,6 +79,27 @@ class FirstSpec:
         """Return it as it would be loaded."""
         here = Path(f"{self.name}.toml")
         return spec_from_data(tomllib.loads(_text(self, here.parent)), here, target_problems)
+
+    def _with_cases(self, model: ModelSpec, console: Console) -> Noted:
+        """Return a model with its cases and, without steps, the highest level that keeps what it computes."""
+        prepared = _prepared(model, self.version)
+        pins = runtime_pins(self.version)
+        runtime = full_runtime(pins.version, pins.converter_requirements)
+        notes: tuple[str, ...] = ()
+        if not model.cases:
+            found = found_for(prepared, runtime, console)
+            model, notes = replace(model, cases=found.cases), (*found.reasons, *found.warnings)
+        if self.choices.steps:
+            return model, notes
+        with console.step(f"convert {model.name}, and compare its outputs") as step:
+            cases = cases_made(prepared, model, Path(), lambda: runtime)
+            lower = lower_level(prepared, with_layout(model, {}), cases, runtime, profile=self.choices.profile)
+            if lower:
+                level, words = lower
+                line = f"level = '{level}' keeps its outputs; '{model.level}' {words}"
+                step.note(f"{model.name}: {line}")
+                model, notes = replace(model, level=level), (*notes, line)
+        return model, notes
 
 
 def first_spec(words: Sequence[str], choices: FirstChoices, console: Console, output: Path | None = None) -> FirstSpec:
@@ -117,28 +136,6 @@ def _place(model: ModelSpec) -> str:
 def _prepared(model: ModelSpec, version: str) -> PreparedModel:
     root = cache_folder("models") / FACTS_LAYOUT
     return prepare(model, base=Path(), root=root, ort_version=version, where=_place(model))
-
-
-def _with_cases(model: ModelSpec, version: str, console: Console, *, is_converted: bool) -> Noted:
-    """Return a model with its cases and, if it `is_converted`, the highest level that keeps what it computes."""
-    prepared = _prepared(model, version)
-    pins = runtime_pins(version)
-    runtime = full_runtime(pins.version, pins.converter_requirements)
-    notes: tuple[str, ...] = ()
-    if not model.cases:
-        found = found_for(prepared, runtime, console)
-        model, notes = replace(model, cases=found.cases), (*found.reasons, *found.warnings)
-    if not is_converted:
-        return model, notes
-    with console.step(f"convert {model.name}, and compare its outputs") as step:
-        cases = cases_made(prepared, model, Path(), lambda: runtime)
-        lower = lower_level(prepared, with_layout(model, {}), cases, runtime)
-        if lower:
-            level, words = lower
-            line = f"level = '{level}' keeps its outputs; '{model.level}' {words}"
-            step.note(f"{model.name}: {line}")
-            model, notes = replace(model, level=level), (*notes, line)
-    return model, notes
 
 
 def _text(spec: FirstSpec, folder: Path) -> str:

@@ -247,15 +247,18 @@ def chosen_layouts(
 def _one_axis(
     loaded: LoadedSpec, number: int, model: PreparedModel, done: Preparation | None, runtime: FullRuntime
 ) -> OneAxis:
-    if loaded.profile == "upstream" or not model.facts.one_axis_share:
+    if not model.facts.one_axis_share:
         return OneAxis()
     cases = done.cases if done else cases_made(model, loaded.models[number], loaded.file.parent, lambda: runtime)
-    return one_axis_of(model, cases)
+    return one_axis_of(model, cases, loaded.profile)
 
 
-def one_axis_of(model: PreparedModel, cases: Sequence[Case]) -> OneAxis:
-    """Return the convolutions along one axis of a model that are faster along two in all these cases."""
-    if not model.facts.one_axis_share:
+def one_axis_of(model: PreparedModel, cases: Sequence[Case], profile: str | None) -> OneAxis:
+    """Return the convolutions along one axis of a model that are faster along two in all these cases.
+
+    None are where a build's `profile` is `upstream`, which is there to compare with.
+    """
+    if profile == "upstream" or not model.facts.one_axis_share:
         return OneAxis()
     names = [each.name for each in model.facts.inputs]
     shapes = [dict(zip(names, input_shapes(model.facts, case), strict=True)) for case in cases]

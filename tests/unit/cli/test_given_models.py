@@ -46,7 +46,7 @@ def test_the_level_of_a_model_that_steps_change_is_not_looked_for(monkeypatch: p
     """It takes several conversions, and would be that of another model."""
     sought: list[str] = []
     monkeypatch.setattr(first_spec, "full_runtime", lambda *_: None)
-    monkeypatch.setattr(first_spec, "lower_level", lambda prepared, *_: sought.append(prepared.name))
+    monkeypatch.setattr(first_spec, "lower_level", lambda prepared, *_, **__: sought.append(prepared.name))
     given = GivenModels(model=("m.onnx",), case=CASES)
     for steps, looked in ((("strip",), []), ((), ["m"])):
         given.first_spec(Console(), steps=steps).with_cases(Console())

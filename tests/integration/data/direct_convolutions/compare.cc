@@ -109,7 +109,7 @@ void Spoil(Convolution& c) {
     if (c.size[i] < c.Reach(i)) c.size[i] = c.Reach(i) + 1;
 }
 
-// One filter a channel, of 3x3 or 5x5 or along the last axis; now and then larger than what is copied at once, or spoilt.
+// Depthwise, of 3x3 or 5x5 or along the last axis; now and then larger than what is copied at once, or spoilt.
 Convolution RandomDepthwise() {
   Convolution c{};
   const bool line = Some(1, 3) == 1, large = Some(1, line ? 3 : 8) == 1;

@@ -106,6 +106,35 @@ def dropout(*, training: bool) -> Model:
     return model_of([helper.make_node("Dropout", ["x", "ratio", "on"], ["y"])], initializers=flags)
 
 
+def normalization(*, trains: bool) -> Model:
+    """Return a normalization of batches as a network in training exports it, or as one for inference does."""
+    outputs = ["y", "mean", "variance"] if trains else ["y"]
+    made = helper.make_node("BatchNormalization", ["x", *"wwww"], outputs, training_mode=int(trains))
+    ends = [value("x", shape=(2, 3))], [value(name, shape=None) for name in outputs]
+    return model_of([made], *ends, opsets=[("", 17)], initializers=[weights("w", 3)])
+
+
+def leaf(*, version: int) -> Model:
+    """Return a tree of one comparison in the operator of ai.onnx.ml 5, or of 3."""
+    if version >= 5:
+        splits = numpy_helper.from_array(np.ones(1, np.float32))
+        made = helper.make_node(
+            "TreeEnsemble", ["x"], ["y"], domain="ai.onnx.ml", tree_roots=[0], n_targets=1,
+            nodes_featureids=[0], nodes_splits=splits, nodes_modes=numpy_helper.from_array(np.zeros(1, np.uint8)),
+            nodes_truenodeids=[0], nodes_falsenodeids=[1], nodes_trueleafs=[1], nodes_falseleafs=[1],
+            leaf_targetids=[0, 0], leaf_weights=numpy_helper.from_array(np.array([1, 2], np.float32)),
+        )  # fmt: skip
+    else:
+        made = helper.make_node(
+            "TreeEnsembleRegressor", ["x"], ["y"], domain="ai.onnx.ml", n_targets=1,
+            nodes_treeids=[0] * 3, nodes_nodeids=[0, 1, 2], nodes_featureids=[0] * 3, nodes_values=[1.0, 0.0, 0.0],
+            nodes_modes=["BRANCH_LEQ", "LEAF", "LEAF"], nodes_truenodeids=[1, 0, 0], nodes_falsenodeids=[2, 0, 0],
+            target_treeids=[0, 0], target_nodeids=[1, 2], target_ids=[0, 0], target_weights=[1.0, 2.0],
+        )  # fmt: skip
+    ends = [value("x", shape=(2, 3))], [value("y", shape=None)]
+    return model_of([made], *ends, opsets=[("", 17), ("ai.onnx.ml", version)])
+
+
 def with_function() -> Model:
     """Return a model of an operator that ONNX Runtime does not know, which the model itself defines."""
     made = unknown()
@@ -223,6 +252,10 @@ TRIED: Final[dict[str, tuple[Tried, ...]]] = {
     "external-data": (Tried(model=lambda: weighted("w.bin"), changes=(as_one_file,)),),
     "no-kernel": (
         Tried(model=lambda: without_kernel(cast=False), changes=(by(lambda: without_kernel(cast=True)),), run=True),
+    ),
+    "not-in-minimal-builds": (
+        Tried(model=lambda: normalization(trains=True), changes=(by(lambda: normalization(trains=False)),), run=True),
+        Tried(model=lambda: leaf(version=5), changes=(by(lambda: leaf(version=3)),), run=True),
     ),
     "other-provider-only": (
         Tried(model=lambda: convolution("NhwcConv", "com.microsoft"), changes=(by(convolution),), run=True),

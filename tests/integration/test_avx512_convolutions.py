@@ -86,6 +86,11 @@ def test_outputs_are_those_of_the_avx2_kernels_to_the_last_bit(program: tuple[Pa
         ("kRelu = 4", "kRelu = 16"),
         ("flags & kAccumulate", "flags & 64"),
         ("bias += 2 * kBlock", "bias += kBlock"),
+        ("i < kPadding ||", "i + 1 < kPadding ||"),
+        ("kReads - kPadding - 2", "kReads - kPadding - 1"),
+        ("pixels < wide ? 0xFF", "pixels < wide ? 0xFFFF"),
+        ("pixels - std::min(wide, pixels)", "done"),
+        (" && !(flags & kAccumulate)", ""),
     ],
 )
 def test_a_wrong_kernel_is_seen(program: tuple[Path, Path], tmp_path: Path, right: str, wrong: str) -> None:

@@ -7,6 +7,8 @@
 #include <cpuid.h>
 #include <immintrin.h>
 
+#include <algorithm>
+
 #include "mlasi.h"
 
 #pragma clang attribute push(__attribute__((target("avx512f,avx512dq,avx512vl,fma"))), apply_to = function)
@@ -46,20 +48,6 @@ struct One {
   static Vector Largest(Vector a, Vector b) { return _mm256_max_ps(a, b); }
 };
 
-// Stores sums after what the flags ask for. Those of one vector lie `step` floats from the next, its parts `apart` bytes.
-template <typename V, int Count>
-[[gnu::always_inline]] void StoreSums(typename V::Vector (&sums)[Count], float* output, size_t step, size_t apart,
-                                  const float* bias, size_t bias_apart, unsigned flags) {
-  if (flags & kAccumulate)
-    ORTRIM_UNROLLED (int i = 0; i < Count; i++) sums[i] = V::Add(sums[i], V::Load(output + step * i, apart));
-  if (flags & kBias) {
-    const auto biases = V::Load(bias, bias_apart);
-    ORTRIM_UNROLLED (int i = 0; i < Count; i++) sums[i] = V::Add(sums[i], biases);
-  }
-  if (flags & kRelu) ORTRIM_UNROLLED (int i = 0; i < Count; i++) sums[i] = V::Largest(V::Zero(), sums[i]);
-  ORTRIM_UNROLLED (int i = 0; i < Count; i++) V::Store(sums[i], output + step * i, apart);
-}
-
 // The sums of `Pixels` outputs for `Vectors` vectors of filters, kept in registers.
 template <typename V, int Vectors, int Pixels>
 struct Sums {
@@ -88,9 +76,17 @@ struct Sums {
   // Stores the sums after what the flags ask for.
   [[gnu::always_inline]] void Store(const Row& row) {
     ORTRIM_UNROLLED (int v = 0; v < Vectors; v++) {
+      auto& sums = of[v];
       float* output = Advance(row.output, V::kFilters * v * row.output_stride);
-      const float* bias = row.bias + kBlock * V::kFilters * v;
-      StoreSums<V>(of[v], output, kBlock, row.output_stride, bias, kBytes, row.flags);
+      if (row.flags & kAccumulate)
+        ORTRIM_UNROLLED (int i = 0; i < Pixels; i++)
+          sums[i] = V::Add(sums[i], V::Load(output + kBlock * i, row.output_stride));
+      if (row.flags & kBias) {
+        const auto biases = V::Load(row.bias + kBlock * V::kFilters * v, kBytes);
+        ORTRIM_UNROLLED (int i = 0; i < Pixels; i++) sums[i] = V::Add(sums[i], biases);
+      }
+      if (row.flags & kRelu) ORTRIM_UNROLLED (int i = 0; i < Pixels; i++) sums[i] = V::Largest(V::Zero(), sums[i]);
+      ORTRIM_UNROLLED (int i = 0; i < Pixels; i++) V::Store(sums[i], output + kBlock * i, row.output_stride);
     }
   }
 };
@@ -162,59 +158,84 @@ void RunFilters(Row row, size_t filters, size_t left, size_t count, size_t right
   if (filters % 2 != 0) RunAll<Kernel, One, 1>(row, left, count, right);
 }
 
-// Two blocks of which one follows the other in memory.
-struct Adjacent : Two {
-  static Vector Load(const float* blocks, size_t) { return _mm512_loadu_ps(blocks); }
-};
-
-// A filter of one channel each, for a block of channels: one pixel, or two side by side in one vector.
-template <typename V, typename Pixel>
+// A filter of one channel each, for a block of channels: kernels of `Width` neighbouring places, from pixel to pixel. Two
+// neighbouring pixels are one vector, which is read once for all places that it stands at.
+template <int Width>
 struct Depthwise {
-  template <typename, int, int Pixels, bool Padded>
-  [[gnu::noinline]] static void Compute(const Row& row) {
-    constexpr int kSteps = Pixels / V::kFilters;
-    typename V::Vector sums[kSteps];
-    ORTRIM_UNROLLED (int step = 0; step < kSteps; step++) sums[step] = V::Zero();
-    const float *input = row.input, *filter = row.filter, *base = row.input_base;
-    for (size_t y = 0; y < row.height; y++) {
-      for (size_t x = 0; x < row.width; x++) {
-        if (!Padded || IsInside(input, base, row.input_width)) {
-          const auto weights = V::Load(filter, 0);
-          ORTRIM_UNROLLED (int step = 0; step < kSteps; step++)
-            sums[step] = V::AddProduct(Pixel::Load(Advance(input, V::kFilters * step * row.stride), row.stride),
-                                       weights, sums[step]);
-        }
-        input = Advance(input, row.dilation);
-        filter += kBlock;
-      }
-      input = Advance(input, row.input_stride);
-      base = Advance(base, row.dilated_input_width);
+  static constexpr int kPadding = (Width - 1) / 2;  // at most, on each side
+
+  // Computes a run of pairs; of the last one, `stored` says whether it is one pixel alone.
+  template <int Pairs>
+  [[gnu::noinline]] static void Compute(const Row& row, __mmask16 stored) {
+    constexpr int kReads = 2 * Pairs + Width - 2;
+    constexpr auto reaches = [](int i) { return i < kPadding || i > kReads - kPadding - 2; };
+    __mmask16 inside[kReads];
+    ORTRIM_UNROLLED (int i = 0; i < kReads; i++) {
+      const float* const pair = row.input + kBlock * i;
+      if (reaches(i))
+        inside[i] = (IsInside(pair, row.input_base, row.input_width) ? 0xFF : 0) |
+                    (IsInside(pair + kBlock, row.input_base, row.input_width) ? 0xFF00 : 0);
     }
-    StoreSums<V>(sums, row.output, kBlock * V::kFilters, kBytes, row.bias, 0, row.flags);
+    __m512 sums[Pairs];
+    ORTRIM_UNROLLED (int pair = 0; pair < Pairs; pair++) sums[pair] = _mm512_setzero_ps();
+    const float *input = row.input, *filter = row.filter;
+    for (size_t y = 0; y < row.height; y++) {
+      __m512 weights[Width];
+      ORTRIM_UNROLLED (int x = 0; x < Width; x++)
+        weights[x] = _mm512_broadcast_f32x8(_mm256_loadu_ps(filter + kBlock * x));
+      ORTRIM_UNROLLED (int i = 0; i < kReads; i++) {
+        const float* const at = input + kBlock * i;
+        const __m512 values = reaches(i) ? _mm512_maskz_loadu_ps(inside[i], at) : _mm512_loadu_ps(at);
+        ORTRIM_UNROLLED (int pair = 0; pair < Pairs; pair++) {
+          const int x = i - 2 * pair;
+          if (x >= 0 && x < Width) sums[pair] = _mm512_fmadd_ps(values, weights[x], sums[pair]);
+        }
+      }
+      input = Advance(input, row.dilated_input_width);
+      filter += kBlock * Width;
+    }
+    const __m512 bias = row.flags & kBias ? _mm512_broadcast_f32x8(_mm256_loadu_ps(row.bias)) : _mm512_setzero_ps();
+    ORTRIM_UNROLLED (int pair = 0; pair < Pairs; pair++) {
+      float* const output = row.output + 2 * kBlock * pair;
+      sums[pair] = _mm512_add_ps(sums[pair], bias);
+      if (row.flags & kRelu) sums[pair] = _mm512_max_ps(_mm512_setzero_ps(), sums[pair]);
+      _mm512_mask_storeu_ps(output, pair + 1 == Pairs ? stored : 0xFFFF, sums[pair]);
+    }
+  }
+
+  // Computes a row as tiles of one width, of which the last one computes pixels of the one before it again.
+  static void Run(const Row& row, size_t pixels) {
+    const auto run = [&](auto* compute, size_t wide) {
+      for (size_t done = 0; done < pixels; done += wide) {
+        const size_t first = std::min(done, pixels - std::min(wide, pixels));
+        Row tile = row;
+        tile.input += kBlock * first;
+        tile.output += kBlock * first;
+        compute(tile, pixels < wide ? 0xFF : 0xFFFF);
+      }
+    };
+    if (pixels < 14) run(Compute<4>, 8);
+    else if ((pixels + 13) / 14 == (pixels + 15) / 16) run(Compute<7>, 14);
+    else run(Compute<8>, 16);
   }
 };
 
-constexpr size_t kNarrow = 8;
-MLAS_CONV_DEPTHWISE_FLOAT_KERNEL* narrow;  // MLAS's own kernel, quicker for rows of few pixels
+constexpr size_t kFewest = 7;  // pixels, which leave half of the last pair of four
+MLAS_CONV_DEPTHWISE_FLOAT_KERNEL* others;  // MLAS's own, for kernels of other forms
 
 void MLASCALL ConvolveDepthwise(const float* input, const float* filter, float* output, size_t stride, size_t dilation,
                                 size_t input_stride, size_t height, size_t width, const float* input_base,
                                 size_t input_width, size_t dilated_input_width, size_t left, size_t count, size_t right,
                                 const float* bias, unsigned flags) {
-  if (count < kNarrow)
-    return narrow(input, filter, output, stride, dilation, input_stride, height, width, input_base, input_width,
-                  dilated_input_width, left, count, right, bias, flags);
-  Row row{input, filter, output, stride, dilation, input_stride, 0, 0, height, width,
-          input_base, input_width, dilated_input_width, bias, flags};
-  Run<Depthwise<One, One>, One, 1, 1, true>(row, left);
-  if (stride == kBytes) {
-    Run<Depthwise<Two, Adjacent>, Two, 1, 16, false>(row, count);
-    Run<Depthwise<Two, Adjacent>, Two, 1, 4, false>(row, count);
-  }
-  Run<Depthwise<Two, Two>, Two, 1, 8, false>(row, count);
-  Run<Depthwise<Two, Two>, Two, 1, 2, false>(row, count);
-  count += right;
-  Run<Depthwise<One, One>, One, 1, 1, true>(row, count);
+  const size_t padding = std::max(left, right), pixels = left + count + right;
+  const bool neighbours = stride == kBytes && dilation == kBytes && 2 * padding < width;
+  const bool fits = neighbours && pixels >= kFewest && !(flags & kAccumulate);
+  const Row row{input, filter, output, stride, dilation, input_stride, 0, 0, height, width,
+                input_base, input_width, dilated_input_width, bias, flags};
+  if (fits && width == 3) return Depthwise<3>::Run(row, pixels);
+  if (fits && width == 5) return Depthwise<5>::Run(row, pixels);
+  others(input, filter, output, stride, dilation, input_stride, height, width, input_base, input_width,
+         dilated_input_width, left, count, right, bias, flags);
 }
 
 #pragma clang attribute pop
@@ -238,7 +259,7 @@ bool IsWide() {
 
 bool UseBlocksOf8(MLAS_PLATFORM& table) {
   if (table.NchwcBlockSize != kBlock || !IsWide()) return false;
-  narrow = table.ConvDepthwiseFloatKernel;
+  others = table.ConvDepthwiseFloatKernel;
   table.ConvNchwFloatKernel = Convolve<Direct<1>>;
   table.ConvNchwcFloatKernel = Convolve<Direct<kBlock>>;
   table.ConvDepthwiseFloatKernel = ConvolveDepthwise;

@@ -111,16 +111,19 @@ bool Compare() {
   const size_t least = (kernel - 1) * dilation + 1;
   Shape shape{kBlock * Some(1, 20), kBlock * Some(1, 9), Some(least, least + 12), Some(least, least + 40),
               kernel, Some(1, 3), Some(0, kernel / 2 * dilation), dilation};
-  const unsigned relu = Some(0, 1) ? kRelu : 0;
-  Shape picture = shape, depth = shape, point = shape;
+  const unsigned relu = Some(0, 1) ? kRelu : 0, adds = Some(0, 3) ? 0 : kAccumulate;
+  const size_t odd = 3 + 2 * Some(0, 1);
+  Shape picture = shape, point = shape;
+  Shape depth = Some(0, 1) ? shape : Shape{shape.in, 0, Some(5, 9), Some(5, 49), odd, 1, Some(0, odd / 2), 1};
   picture.in = Some(1, 4);
   depth.out = depth.in;
   point.kernel = point.stride = point.dilation = 1;
   point.pad = 0;
-  const auto input = Values(shape.in * shape.height * shape.width), bias = Values(shape.in + shape.out);
-  const auto filter = Values(shape.in * shape.out * kernel * kernel);
+  const auto input = Values(shape.in * std::max(shape.height * shape.width, depth.height * depth.width));
+  const auto filter = Values(shape.in * std::max(shape.out * kernel * kernel, odd * odd));
+  const auto bias = Values(shape.in + shape.out);
   const auto both = [&](const char* kind, const Shape& s, auto run, auto ours, auto theirs) {
-    std::vector<float> first(s.out * s.Rows() * s.Columns(), -7), second = first;
+    std::vector<float> first(s.out * s.Rows() * s.Columns() + 2 * kBlock, -7), second = first;  // more, to stay as it is
     run(ours, first.data(), s);
     run(theirs, second.data(), s);
     return Same(kind, s, first, second);
@@ -131,7 +134,7 @@ bool Compare() {
     };
   };
   const auto depthwise = [&](auto* run, float* to, const Shape& s) {
-    Depth(run, s, input.data(), filter.data(), bias.data(), to, relu);
+    Depth(run, s, input.data(), filter.data(), bias.data(), to, relu | adds);
   };
   const auto pointwise = [&](auto* run, float* to, const Shape& s) {
     Point(run, s, input.data(), filter.data(), bias.data(), to, relu);
@@ -145,7 +148,7 @@ bool Compare() {
 }  // namespace
 
 int main(int count, char** words) {
-  narrow = &MlasConvDepthwiseFloatKernelFma3;
+  others = &MlasConvDepthwiseFloatKernelFma3;
   const int wanted = count > 1 ? std::atoi(words[1]) : 100;
   for (int done = 0; done < wanted; done++)
     if (!Compare()) return 1;

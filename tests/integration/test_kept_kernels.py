@@ -13,6 +13,7 @@ from ortrim.compiling.kept_kernels import (
     LARGE,
     MACROS,
     MATH,
+    NORMAL,
     TABLES,
     cut_units,
     registered_kernels,
@@ -395,3 +396,61 @@ def test_products_are_left_for_types_of_the_models(
     configure(paths, *(name if name == CAST else MAX.replace("Max", name) for name in registered))
     write_kept_kernels(paths, types=known(types))
     assert said(paths, f"onnxruntime/onnxruntime/{MATH}") == expected
+
+
+NORMALIZING: Final = """
+#include <cstdio>
+#include "core/providers/cpu/nn/layer_norm_impl.h"
+namespace boost::mp11 { template <typename...> struct mp_list {}; }
+namespace onnxruntime {
+using SupportedTypeList = boost::mp11::mp_list<float, double, MLFloat16>;
+template <typename T> void LayerNormImpl::Say(const char* name) {
+  try { SrcDispatcher<T>()(this, nullptr, -1, 1e-5f, false, false); puts(name); } catch (int) {}
+}
+void LayerNormImpl::Compute() { Say<float>("float"); Say<double>("double"); Say<MLFloat16>("half"); }
+}
+int main() { onnxruntime::LayerNormImpl().Compute(); }
+"""
+NORMALIZATION: Final = """\
+#pragma once
+#include <cstdint>
+#define ORT_NOT_IMPLEMENTED(...) throw 0
+namespace onnxruntime {
+struct MLFloat16 {};
+struct OpKernelContext;
+struct Status {};
+class LayerNormImpl {
+ public:
+  void Compute();
+ private:
+  template <typename T> void Say(const char*);
+  template <typename T> struct SrcDispatcher {
+    Status operator()(const LayerNormImpl*, OpKernelContext*, int64_t, float, bool, bool) const { return {}; }
+  };
+};
+}
+"""
+
+
+@pytest.mark.needs("g++")
+@pytest.mark.parametrize(
+    ("registered", "float16", "expected"),
+    [
+        ("LayerNormalization", True, ["float", "double", "half"]),
+        ("LayerNormalization", False, ["float", "double"]),
+        ("SimplifiedLayerNormalization", False, ["float", "double"]),
+        ("RMSNormalization", False, ["float", "double"]),
+        ("Softmax", True, []),
+    ],
+)
+def test_normalizations_are_left_for_types_of_the_models(
+    paths: JobPaths, registered: str, *, float16: bool, expected: list[str]
+) -> None:
+    """They choose by the type of a tensor as they run: a decoder of floats had 22 kB for 16-bit ones."""
+    source = paths.sources / "onnxruntime/onnxruntime" / NORMAL
+    source.parent.mkdir(parents=True, exist_ok=True)
+    source.write_text(NORMALIZING)
+    source.with_suffix(".h").write_text(NORMALIZATION)
+    configure(paths, MAX.replace("Max", registered))
+    write_kept_kernels(paths, types=known({}), float16=float16)
+    assert said(paths, f"onnxruntime/onnxruntime/{NORMAL}") == expected

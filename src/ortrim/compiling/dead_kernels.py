@@ -269,6 +269,28 @@ def superseded_kernels(constructor: str, cpu: str, after: str = "") -> frozenset
     return frozenset(kernel for _, kernel in taken) - last - frozenset(kernel for _, kernel in ASSIGNED.findall(rest))
 
 
+LOOKUP: Final = "LutGenKernel"
+"""The entry, from 1.24 on, for products with weights of 2 bits that a session's option has looked up in tables."""
+FUNCTIONS: Final = re.compile(r"^struct (MLAS_\w+_DISPATCH) \{(.*?)^\};", re.DOTALL | re.MULTILINE)
+FUNCTION: Final = re.compile(r"\btypedef\b[^;]*;")
+TABLE_OF: Final = re.compile(r"\bconst (MLAS_\w+_DISPATCH)\* (\w+)\b")
+HALF: Final = "MLAS_FP16"
+
+
+def idle_kernels(sources: Mapping[str, str], used: Collection[tuple[int, int]], *, float16: bool) -> frozenset[str]:
+    """Return the plain names of what stands only in entries that are read for no model.
+
+    Without `float16` these are the entries with tables of functions that all take 16-bit floats; and that for weights
+    of 2 bits, unless products have some: `used` are the bits and accuracy levels of all products, none when one is
+    unknown. Who asks for it with other bits is refused whatever stands there (core/mlas/lib/qlutgemm.cpp).
+    """
+    bodies = dict(found for text in sources.values() for found in FUNCTIONS.findall(IGNORED.sub("", text)))
+    half = {name for name, body in bodies.items() if all(HALF in each for each in FUNCTION.findall(body) or [""])}
+    idle = {entry for name, entry in TABLE_OF.findall(sources.get(DECLARATIONS, "")) if not float16 and name in half}
+    idle |= {LOOKUP} if used and 2 not in {bits for bits, _ in used} else set()
+    return frozenset(kernel for kernel, entries in table_entries(sources).items() if entries and entries <= idle)
+
+
 def own_statements(block: str) -> tuple[str, str]:
     """Return what stands in a block that begins a text, blocks within it left out, and all else of the text."""
     own, others, depth = "", "", 0

@@ -6,8 +6,8 @@ type, and the link drops them: `element_wise_ops.cc` compiles 300 kernels for th
 defines these macros anew: as nothing for a class that the table lacks.
 
 Upstream keeps kernels for 32 and 64-bit integers of some operators for what its optimizers may add to a model at load.
-A minimal build changes no model, so that these go, too, as do loops of `Pow`, `Max` and `Min` and products of matrices
-(`math_cpu.cc`) of other types than the models'.
+A minimal build changes no model, so that these go, too, as do loops of `Pow`, `Max` and `Min`, normalizations of layers
+and products of matrices (`math_cpu.cc`) of other types than the models'.
 """
 
 import re
@@ -30,7 +30,10 @@ TABLES: Final = ("core/providers/cpu/cpu_execution_provider.cc", "contrib_ops/cp
 MACROS: Final = "onnxruntime/include/onnxruntime/core/framework/op_kernel.h"
 LARGE: Final = ("core/providers/cpu/reduction/reduction_ops.cc",)
 """Sources without type control whose kernels take so long to compile that few of them are worth a compilation."""
-MATH: Final = "core/util/math_cpu.cc"  # Defines no kernels, but what they multiply matrices by
+MATH: Final = "core/util/math_cpu.cc"
+NORMAL: Final = "core/providers/cpu/nn/layer_norm_impl.cc"
+BENEATH: Final = (MATH, NORMAL)
+"""Sources that define no kernels, but what several compute by."""
 DEFINITION: Final = re.compile(r"#define (?P<name>ONNX_OPERATOR_\w+)\((?P<parameters>[^)]*)\)(?P<body>(?:.*\\\n)*.*)")
 CLASS: Final = re.compile(r"\bclass (ONNX_OPERATOR_\w+_CLASS_NAME\([^)]*\));")
 REGISTERED: Final = re.compile(
@@ -66,7 +69,7 @@ class Loops:
     """Code that is there for each of some types, or pairs of types of first inputs, whatever is registered.
 
     `operators` have use for it. `mark` is in the source that defines it, `header` and `declared` go before it, and each
-    `%s` in `refused` is a type, as `SPELLED` there. Types `computed_as` another have use for that one's.
+    `%s` in `refused` is a type. Types `computed_as` another, or by another name, have use for that one's.
     """
 
     operators: tuple[str, ...]
@@ -82,7 +85,7 @@ RAISED: Final = ("int32_t", "int64_t", "float", "double")
 MULTIPLIED: Final = ("int32_t", "uint32_t", "int64_t", "uint64_t")
 SIGNED: Final = {"uint32_t": "int32_t", "uint64_t": "int64_t"}
 """Upstream's kernels for signed integers multiply unsigned ones, too; a product is the same."""
-SPELLED: Final = {"MLFloat16": "Eigen::half"}
+HALF: Final = {FLOAT16_NAME: "Eigen::half"}
 REFUSAL: Final = 'ORT_NOT_IMPLEMENTED("a type that no model has");'
 ELEMENT_WISE: Final = '#include "core/providers/cpu/math/element_wise_ops.h"\n'
 PRODUCTS: Final = '#include "core/common/common.h"\n#include "core/util/math_cpuonly.h"\n'
@@ -130,7 +133,16 @@ LOOPS: Final = (
         mark="void Gemm<Eigen::half, ThreadPool>",
         header=PRODUCTS,
         refused=PRODUCT,
-        types=(("MLFloat16",),),
+        types=(tuple(HALF.values()),),
+        computed_as=HALF,
+    ),
+    Loops(
+        operators=("LayerNormalization", "RMSNormalization", "SimplifiedLayerNormalization"),
+        mark="using SupportedTypeList = boost::mp11::mp_list<float, double, MLFloat16>;",
+        header='#include "core/providers/cpu/nn/layer_norm_impl.h"\n',
+        refused="namespace onnxruntime {\ntemplate <> struct LayerNormImpl::SrcDispatcher<%s> { Status operator()(\n"
+        f"  const LayerNormImpl*, OpKernelContext*, int64_t, float, bool, bool) const {{ {REFUSAL} }} }};\n}}\n",
+        types=(("float", "double", FLOAT16_NAME),),
     ),
 )
 """A quarter of what the demo has of `element_wise_ops.cc` is `Pow` of types that its model has not; half of the time
@@ -139,9 +151,9 @@ Types = Callable[[str, str], OperatorTypes]  # the types of an operator, by its 
 
 
 def cut_units(paths: JobPaths) -> tuple[Path, ...]:
-    """Return the sources that are given the header, in order: those with type control, `LARGE` ones, and `MATH`."""
+    """Return the sources that are given the header, in order: those with type control, and those of lists here."""
     core = paths.sources / "onnxruntime" / "onnxruntime"
-    return (*typed_units(paths), *(core / name for name in (*LARGE, MATH) if (core / name).is_file()))
+    return (*typed_units(paths), *(core / name for name in (*LARGE, *BENEATH) if (core / name).is_file()))
 
 
 QUANTIZED: Final = frozenset({"DequantizeLinear", "NhwcMaxPool", "QLinearConv", "QuantizeLinear"})
@@ -184,7 +196,7 @@ def write_kept_kernels(
         for unit in cut_units(paths):
             text = text_of(unit)
             typed, beside, own = TYPED.search(text), "", ""
-            if unit.as_posix().endswith(MATH):
+            if unit.as_posix().endswith(BENEATH):
                 head = PREAMBLE
             else:
                 head = PREAMBLE + KERNEL_HEADER + choosing
@@ -193,7 +205,7 @@ def write_kept_kernels(
                     f"#define ORTRIM_KEPT_{each} , ORTRIM_WHOLE\n" for each, name in kept.items() if name in names
                 )
             if types:
-                beside = (NO_TYPES_BESIDE if typed else "") + _without_loops(text, types, registered)
+                beside = (NO_TYPES_BESIDE if typed else "") + _without_loops(text, types, registered, float16=float16)
             write_if_changed(type_folder(paths, unit) / HEADER, head + beside + own)
 
 
@@ -232,27 +244,32 @@ def _is_unused_integer(kernel: Mapping[str, str], types: Types) -> bool:
     return bool(used) and not own.custom and kind not in used
 
 
-def _without_loops(source: str, types: Types, registered: frozenset[str]) -> str:
+def _without_loops(source: str, types: Types, registered: frozenset[str], *, float16: bool) -> str:
     """Return what leaves loops for types that no model has, or of operators not `registered`, out of a source."""
     lines: dict[str, None] = {}
     for loops in LOOPS:
-        left = _types_left_out(loops, types, registered) if loops.mark in source else ()
+        left = _types_left_out(loops, types, registered, float16=float16) if loops.mark in source else ()
         if left:
             lines |= dict.fromkeys((loops.header, loops.declared))
-            lines |= dict.fromkeys(loops.refused % tuple(SPELLED.get(kind, kind) for kind in each) for each in left)
+            lines |= dict.fromkeys(loops.refused % each for each in left)
     return "".join(lines)
 
 
-def _types_left_out(loops: Loops, types: Types, registered: frozenset[str]) -> tuple[tuple[str, ...], ...]:
+def _types_left_out(
+    loops: Loops, types: Types, registered: frozenset[str], *, float16: bool
+) -> tuple[tuple[str, ...], ...]:
+    """Return the types that no registered operator needs; one whose types are not known may have any that is used."""
+    unused = frozenset() if float16 else frozenset((FLOAT16_NAME, *HALF.values()))
     needed = set()
     for operator in loops.operators:
         if operator in registered or not registered:
             allowed = dict(types("ai.onnx", operator).inputs)
             if not allowed.keys() >= set(range(len(loops.types))):
-                return ()
+                needed |= set(product(*loops.types))
+                continue
             each = (allowed[place] for place in range(len(loops.types)))
             needed |= set(product(*([loops.computed_as.get(kind, kind) for kind in kinds] for kinds in each)))
-    return tuple(each for each in product(*loops.types) if each not in needed)
+    return tuple(each for each in product(*loops.types) if each not in needed or not unused.isdisjoint(each))
 
 
 def _class_names(macros: str) -> dict[str, tuple[tuple[str, ...], str]]:

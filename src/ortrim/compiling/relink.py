@@ -182,7 +182,11 @@ def table_of(job: BuildJob, texts: Mapping[str, str]) -> dead_kernels.KernelTabl
     """Return the table of MLAS's kernels for a job, out of `mlas_texts`."""
     after = texts[dead_kernels.AVX512_NCHWC] if job.nchwc_block_size == 16 else ""
     constructor = texts.get(dead_kernels.CONSTRUCTORS[0], "")
-    return dead_kernels.kernel_table(texts, dead_kernels.superseded_kernels(constructor, job.cpu, after))
+    superseded = dead_kernels.superseded_kernels(constructor, job.cpu, after)
+    float16 = dead_kernels.FLOAT16 not in job.without_types
+    return dead_kernels.kernel_table(
+        texts, superseded | dead_kernels.idle_kernels(texts, job.few_bits, float16=float16)
+    )
 
 
 def leave_out(paths: JobPaths, job: BuildJob, kernels: frozenset[str], table: dead_kernels.KernelTable) -> None:

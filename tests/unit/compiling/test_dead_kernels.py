@@ -25,6 +25,7 @@ from ortrim.compiling.dead_kernels import (
     LinkedObject,
     cold_kernels,
     few_bits,
+    idle_kernels,
     kernel_table,
     message_methods,
     reached_kernels,
@@ -293,6 +294,56 @@ def test_another_constructor_keeps_everything() -> None:
 @given(st.text(alphabet="this->Gemm=Sse;{}[]&\n ", max_size=80))
 def test_any_text_is_read_superseded_kernels(text: str) -> None:
     assert superseded_kernels(f"this->A = B; {BRANCH} {text}", "x86-64-v3") >= frozenset()
+
+
+IDLE = {
+    CONSTRUCTORS[0]: "this->Softmax = &SoftmaxNeon; this->Rope = &RopeAvx2; this->LutGenKernel = &LookupAvx2;",
+    DECLARATIONS: """struct MLAS_PLATFORM {
+    const MLAS_SOFTMAX_DISPATCH* Softmax{nullptr};
+    const MLAS_ROPE_DISPATCH* Rope{nullptr};
+    const MLAS_LOOKUP_DISPATCH* LutGenKernel{nullptr};
+};""",
+    "softmax.h": """struct MLAS_SOFTMAX_DISPATCH {
+    typedef MLAS_FP16(ReduceMax_Fn)(
+        const MLAS_FP16* Input
+    );  // of float32 there is none
+    ReduceMax_Fn* ReduceMax = nullptr;
+    typedef void(Exp_Fn)(const MLAS_FP16* Input);
+    Exp_Fn* Exp = nullptr;
+};
+struct MLAS_ROPE_DISPATCH {
+    typedef void(SRope_Fn)(const float* input);  // and MLAS_FP16
+    typedef void(HRope_Fn)(const MLAS_FP16* input);
+};
+struct MLAS_LOOKUP_DISPATCH {
+    MLAS_LOOKUP* GenerateLUT = nullptr;
+};
+""",
+}
+
+
+@pytest.mark.parametrize(
+    ("used", "float16", "idle"),
+    [
+        ((), True, set()),
+        ((), False, {"SoftmaxNeon"}),
+        (((4, 4),), True, {"LookupAvx2"}),
+        (((4, 4), (2, 0)), False, {"SoftmaxNeon"}),
+        (((8, 4),), False, {"SoftmaxNeon", "LookupAvx2"}),
+    ],
+)
+def test_tables_of_functions_for_types_and_bits_that_no_model_has_are_idle(
+    used: tuple[tuple[int, int], ...], *, float16: bool, idle: set[str]
+) -> None:
+    """On ARM64 18 kB of Softmax for 16-bit floats, on x64 21 kB for weights of 2 bits; a table of both types stays."""
+    assert idle_kernels(IDLE, used, float16=float16) == idle
+    table = kernel_table(IDLE | {"compute.cpp": "Softmax Rope LutGenKernel"}, idle)
+    assert {name for name in ("SoftmaxNeon", "RopeAvx2", "LookupAvx2") if not table.users(name)} == idle
+
+
+def test_a_kernel_that_stands_in_another_entry_as_well_is_not_idle() -> None:
+    more = IDLE | {CONSTRUCTORS[0]: IDLE[CONSTRUCTORS[0]] + "this->Rope = &SoftmaxNeon;"}
+    assert idle_kernels(more, (), float16=False) == frozenset()
 
 
 DEPTHWISE = "_Z9DepthwiseIahEvPKT_"

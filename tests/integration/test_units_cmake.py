@@ -21,6 +21,7 @@ from ortrim.binaries.elf import read_library
 from ortrim.buildspec.build_options import BuildOptions
 from ortrim.compiling.executor import Executor
 from ortrim.compiling.plan import BuildJob, CompilerCacheUse
+from ortrim.compiling.relink import OWN
 from ortrim.compiling.selective import SelectiveBuild
 from ortrim.compiling.toolchains import PRECOMPILED_MARK
 from ortrim.compiling.translation_units import UnitIndex, learnt_index
@@ -104,16 +105,18 @@ def toy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Toy]:
         yield toy
 
 
+def is_own(name: str) -> bool:
+    return "/hooks/" in name or OWN in name
+
+
 def objects(selective: SelectiveBuild) -> set[str]:
     """Return the units that the library's targets compile, as ninja has them and as they lie there."""
     paths = selective.upstream.paths
     done = run((paths.tools / "bin" / "ninja", "-t", "compdb"), cwd=paths.configured)
     outputs = {entry["output"] for entry in json.loads(done.stdout)}
     there = {unit.path for unit in selective.index().units}
-    own = ("flatc", "/hooks/")
-    assert len(there) == len(
-        [name for name in outputs if name.endswith(".o") and not any(each in name for each in own)]
-    )
+    units = {name for name in outputs if name.endswith(".o") and "flatc" not in name and not is_own(name)}
+    assert len(there) == len(units)
     return there
 
 
@@ -131,12 +134,13 @@ def marked(selective: SelectiveBuild) -> set[str]:
     """Return the names of the sources that are compiled with a precompiled header."""
     paths = selective.upstream.paths
     commands = json.loads(run((paths.tools / "bin" / "ninja", "-t", "compdb"), cwd=paths.configured).stdout)
-    return {Path(entry["file"]).name for entry in commands if PRECOMPILED_MARK in entry["command"]}
+    files = {entry["file"] for entry in commands if PRECOMPILED_MARK in entry["command"]}
+    return {Path(file).name for file in files if not is_own(file)}
 
 
 def built(log: str) -> list[str]:
     """Return the names of what was compiled, by what ninja printed, but for ortrim's own sources."""
-    steps = (ninja_step(line) for line in log.splitlines() if "] Building C" in line and "/hooks/" not in line)
+    steps = (ninja_step(line) for line in log.splitlines() if "] Building C" in line and not is_own(line))
     return sorted(step[2] for step in steps if step)
 
 

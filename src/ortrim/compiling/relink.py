@@ -27,6 +27,7 @@ from ortrim.compiling.workspace import DYLIB, LEFT_OUT, UNREACHED, JobPaths
 from ortrim.errors import BuildError
 
 EVERYWHERE: Final = ("${sources}/", "${build}/")
+OWN: Final = "/ortrim-"  # begins the names of empty sources that make precompiled headers; see precompiled.cmake
 LONGEST_REASON: Final = 300  # characters of ninja's own words that are shown
 
 
@@ -53,7 +54,7 @@ def compiled_units(paths: JobPaths, below: tuple[str, ...] = EVERYWHERE) -> Iter
     for step in _steps(paths):
         path = paths.configured / step.output
         unit = symbolic_path(step.file, str(paths.configured), **places)
-        if path.suffix == ".o" and path.is_file() and unit is not None and unit.startswith(below):
+        if path.suffix == ".o" and path.is_file() and unit is not None and unit.startswith(below) and OWN not in unit:
             yield unit, path
 
 

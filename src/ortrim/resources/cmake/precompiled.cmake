@@ -28,6 +28,28 @@ function(ortrim_header_of target result)
   set(${result} "${header}" PARENT_SCOPE)
 endfunction()
 
+# Lets a source of a kind wait for its header, so that two jobs do not begin with making the same one: for the object of an
+# empty source. That is always of the same target, or a tree's next model would compile what waits once more.
+function(ortrim_wait_for_header kind target path flags options)
+  set(maker ${target})
+  if(kind MATCHES "^onnxruntime-")
+    set(maker onnxruntime_session)
+  endif()
+  get_target_property(folder ${maker} BINARY_DIR)
+  get_target_property(sources ${maker} SOURCES)
+  set(first "${folder}/ortrim-${kind}.cc")
+  if(NOT first IN_LIST sources)
+    if(NOT EXISTS "${first}")
+      file(WRITE "${first}" "")
+    endif()
+    set_property(TARGET ${maker} APPEND PROPERTY SOURCES "${first}")
+    set_source_files_properties("${first}" TARGET_DIRECTORY ${maker} PROPERTIES
+      COMPILE_FLAGS "${flags}" COMPILE_OPTIONS "${options}" COMPILE_DEFINITIONS ORTRIM_PRECOMPILED=${kind})
+  endif()
+  set_property(SOURCE "${path}" TARGET_DIRECTORY ${target} APPEND PROPERTY
+    OBJECT_DEPENDS "${folder}/CMakeFiles/${maker}.dir/ortrim-${kind}.cc.o")
+endfunction()
+
 # Marks a target's sources with their header and kind.
 function(ortrim_mark_sources target)
   ortrim_header_of(${target} header)
@@ -59,6 +81,7 @@ function(ortrim_mark_sources target)
     string(SUBSTRING ${kind} 0 8 kind)
     set_property(SOURCE "${path}" TARGET_DIRECTORY ${target} APPEND PROPERTY
       COMPILE_DEFINITIONS ORTRIM_PRECOMPILED=${header}-${kind})
+    ortrim_wait_for_header(${header}-${kind} ${target} "${path}" "${flags}" "${options}")
   endforeach()
 endfunction()
 

@@ -29,8 +29,10 @@ DEFAULT_SPEC: Final = Path(__file__).with_name("kernels.toml")
 TARGET: Final = "linux-arm64"
 CPUS: Final = ("cortex-a53", "cortex-a76")
 ONCE: Final = Repetition(runs=1, warmup=0)
-KERNEL: Final = re.compile(r"\bMlas(?!\w*Get)\w*Kernel\w*(?:<\w+>)?")
-"""How MLAS calls what does the work; the rest of it packs, divides and dispatches."""
+KERNEL: Final = re.compile(
+    r"\bMlas(?!\w*Get)\w*Kernel\w*(?:<\w+>)?|\bConvolveTiles<\d>|\b(?:Blocked|Depthwise|Plane)\w*::Compute|\bMultiplyRows"
+)
+"""How MLAS calls what does the work, and ortrim its own; the rest packs, divides and dispatches."""
 
 Chosen = Mapping[str, Mapping[str, Executed]]
 

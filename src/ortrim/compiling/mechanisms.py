@@ -12,6 +12,7 @@ from typing import Final
 
 from ortrim.base.files import storage_errors
 from ortrim.buildspec.build_options import Api
+from ortrim.buildspec.targets import Architecture
 from ortrim.compiling import dead_kernels
 from ortrim.compiling.dead_kernels import DEPTHWISE, WINOGRAD
 from ortrim.compiling.plan import BuildJob
@@ -283,6 +284,24 @@ LOADING: Final[Mapping[str, Mapping[str, tuple[str, ...]]]] = {
     },
 }
 """For each header that makes loading quicker, the function that it asks less often or takes, and what is read of it."""
+FOUR_BITS: Final = "four_bits.h"
+MULTIPLIED: Final = {
+    f"{CORE}/core/mlas/lib/qnbitgemm_kernel_neon.h": (
+        "size_t SQ4BitGemmKernel_CompInt8( size_t BlkLen, const std::byte* QuantA, const std::byte* QuantBData,",
+        "const float* QuantBScale, const std::byte* QuantBZeroPoint, float* C, size_t CountM, size_t CountN,",
+        "size_t /*CountK*/, size_t BlockCountK, size_t ldc, const float* Bias );",
+    ),
+    f"{CORE}/core/mlas/lib/qnbitgemm.cpp": (
+        "const auto RowsHandled = GetMlasPlatform().QNBitGemmDispatch->SQ4BitGemmKernel_CompInt8(",
+        "RowsRemaining -= RowsHandled;",
+    ),
+    f"{CORE}/core/mlas/lib/sqnbitgemm_kernel_neon_int8.cpp": (
+        "SQ4BitGemm_CompInt8_Compute1x1_BlkLen32(",
+        "const int8x16_t av_hi0 = vld1q_s8(Q8BlkData(QuantABlk0) + 16);",
+        "int8x16_t bv_hi0 = vreinterpretq_s8_u8(vshrq_n_u8(bv_packed0, 4));",
+    ),
+}
+"""The kernel that `four_bits.h` takes the place of on ARM64, how it is called, and how numbers and weights lie."""
 FEW_BITS: Final = "few_bits.h"
 FEW_BITS_HEADER: Final = "qnbitgemm.h"  # of MLAS, with the table that it cuts
 ERRORS: Final = "messages.cc"
@@ -310,6 +329,7 @@ COSTS: Final = {
     ROOM_ARENA: "BFCArena is of another form; the memory of small tensors is divided and joined in every inference",
     "same_types.h": "the allocation planner compares tensors in another way; loading takes up to twice as long",
     "weights_hash.h": "packed weights are hashed in another way; loading takes up to a fifth longer",
+    FOUR_BITS: "MLAS multiplies weights of 4 bits in another way; such products take up to twice the instructions",
     FEW_BITS: "MLAS's table for weights of few bits is not found; all of its functions stay in the library",
     ERRORS: "upstream's macros for errors are not found as they were; the library is an eighth larger",
     C_API: "the table of C functions is not found; all of them stay in the library",
@@ -414,12 +434,11 @@ def _missing_hot(paths: JobPaths, job: BuildJob) -> Iterator[str]:
     if not direct:
         yield DIRECT
     product = _has_words(paths, PRODUCT)
-    if not product:
-        yield ONE_ROW
-    if not product or not _has_words(paths, LSTM):
-        yield ONE_ROW_LSTM
-    if not product or not _has_words(paths, GRU):
-        yield ONE_ROW_GRU
+    rows: dict[str, Mapping[str, tuple[str, ...]]] = {ONE_ROW: {}, ONE_ROW_LSTM: LSTM, ONE_ROW_GRU: GRU}
+    yield from (name for name, words in rows.items() if not product or not _has_words(paths, words))
+    few_bits = parse_config(job.operator_config).multiplies_by_few_bits
+    if job.target.architecture is Architecture.ARM64 and few_bits and not _has_words(paths, MULTIPLIED):
+        yield FOUR_BITS
     if WINOGRAD in laid_out_sources(job) and not _has_words(paths, TILED):
         yield WINOGRAD
     yield from (name for name in HOT_SOURCES if not any(core.glob(f"{name}*")))

@@ -283,6 +283,19 @@ def test_products_of_few_bits_have_their_kernels_where_a_model_has_them(tree: Jo
     assert entry not in mechanisms.find_mechanisms(tree, job_of(), texts).assignments
 
 
+def test_products_of_four_bits_are_upstreams_where_its_kernel_is_another(tree: JobPaths) -> None:
+    """Nothing is said of them for models without such products, for x64, or where kernels are compiled for size."""
+    job = replace(job_of(), target=TARGETS["linux-arm64"], operator_config="com.microsoft;1;MatMulNBits\n")
+    assert mechanisms.FOUR_BITS in mechanisms.find_mechanisms(tree, job, TEXTS).left_out
+    small = replace(job, build_options=replace(job.build_options, hot=job.build_options.cold))
+    for other in (small, replace(job, target=job_of().target), replace(job, operator_config=job_of().operator_config)):
+        assert mechanisms.FOUR_BITS not in mechanisms.find_mechanisms(tree, other, TEXTS).left_out
+    for name, words in mechanisms.MULTIPLIED.items():
+        (tree.sources / name).parent.mkdir(parents=True, exist_ok=True)
+        (tree.sources / name).write_text("\n".join(words).replace(", ", ",\n    "))
+    assert mechanisms.FOUR_BITS not in mechanisms.find_mechanisms(tree, job, TEXTS).left_out
+
+
 def test_products_that_no_model_has_go_where_they_are_understood(tree: JobPaths) -> None:
     header = "struct MLAS_QNBIT_GEMM_DISPATCH {\n  Kernel_Fn* SQ8BitKernel = nullptr;\n};\n"
     job = replace(job_of(), few_bits=((4, 4),))

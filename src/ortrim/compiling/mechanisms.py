@@ -146,7 +146,7 @@ BRANCHES: Final = {
 """For each function of `avx512_kernels.cc`, upstream's words for the processors that it is called on."""
 QUICKER: Final = re.compile(
     r"GemmFloatKernel|ComputeExpF32Kernel|ComputeSumExpF32Kernel|ReduceMaximumF32Kernel|QuantizeLinear[SU]8Kernel"
-    r"|Gem[mv][SU]8[SU]8(?:Kernel|Dispatch)|ConvSymU8S8Dispatch"
+    r"|Gem[mv][SU]8[SU]8(?:Kernel|Dispatch)|ConvSymU8S8Dispatch|(?:Gelu)?ErfKernelRoutine|SiluKernelRoutine"
 )
 """The entries whose kernels were measured to be quicker than those of a minimal build."""
 OF_FEW_BITS: Final = re.compile("S?QNBitGemmDispatch")

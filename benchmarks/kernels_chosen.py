@@ -1,4 +1,4 @@
-"""Which kernels of MLAS a library executes on which processor: each model once under qemu, which tells.
+"""Which kernels, MLAS's and ortrim's, a library executes on which processor: each model once under qemu, which tells.
 
 usage: kernels_chosen.py [SPEC]
 

@@ -107,7 +107,7 @@ def dropout(*, training: bool) -> Model:
 
 
 def normalization(*, trains: bool) -> Model:
-    """Return a normalization of batches as a network in training exports it, or as one for inference does."""
+    """Return a batch normalization as a network in training exports it, or as one for inference does."""
     outputs = ["y", "mean", "variance"] if trains else ["y"]
     made = helper.make_node("BatchNormalization", ["x", *"wwww"], outputs, training_mode=int(trains))
     ends = [value("x", shape=(2, 3))], [value(name, shape=None) for name in outputs]

@@ -218,6 +218,23 @@ def test_a_new_trees_second_configuration_compiles_nothing(toy: Toy, index: Unit
     assert "ninja: no work to do." in outcome.lines
 
 
+def test_two_jobs_do_not_make_the_same_header(toy: Toy, index: UnitIndex) -> None:
+    """What begins with a header waits for the object of the empty source that makes it, which ninja knows."""
+    with toy.selective(config(Add="")) as selective:
+        selective.compile_selected(index)
+        paths = selective.upstream.paths
+        ninja = (paths.tools / "bin" / "ninja", "-t")
+        commands = json.loads(run((*ninja, "compdb"), cwd=paths.configured).stdout)
+        waiting = [entry for entry in commands if PRECOMPILED_MARK in entry["command"] and not is_own(entry["output"])]
+        for entry in waiting:
+            (kind,) = re.findall(rf"{PRECOMPILED_MARK}(\S+)", entry["command"])
+            lines = run((*ninja, "inputs", entry["output"]), cwd=paths.configured).stdout.splitlines()
+            names = {Path(line.strip("'")).name for line in lines}
+            assert {name for name in names if name.endswith(".o")} == {f"ortrim-{kind}.cc.o"}
+            assert f"ortrim-{kind}.cc" in names, "nothing makes it"
+    assert waiting
+
+
 def test_nothing_of_a_compilers_own_stays_in_a_tree(toy: Toy, index: UnitIndex) -> None:
     """The local cache of zig would hold the precompiled header once more."""
     with toy.selective(config(Add="")) as selective:

@@ -6,7 +6,7 @@ type, and the link drops them: `element_wise_ops.cc` compiles 300 kernels for th
 defines these macros anew: as nothing for a class that the table lacks.
 
 Upstream keeps kernels for 32 and 64-bit integers of some operators for what its optimizers may add to a model at load.
-A minimal build changes no model, so that these go, too, as do loops of `Pow`, `Max` and `Min`, normalizations of layers
+A minimal build changes no model, so that these go, too, as do loops of `Pow`, `Max` and `Min`, layer normalizations
 and products of matrices (`math_cpu.cc`) of other types than the models'.
 """
 

@@ -1,6 +1,7 @@
-"""The execution provider XNNPACK: compiled for x64 and ARM64, in parity, and really running the nodes that it can."""
+"""The execution provider XNNPACK: compiled for each system, in parity, and really running the nodes that it can."""
 
 import json
+import os
 import sys
 from pathlib import Path
 from typing import Any, Final
@@ -10,6 +11,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
+from bionic_machine import bionic_machine, find_bionic
 from ortrim.base.command import run
 
 pytestmark = [pytest.mark.build, pytest.mark.network]
@@ -27,8 +29,10 @@ style = "runtime"
 
 [[targets]]
 id = "{target}"
-glibc = "2.28"
+{minimum}
 """
+GLIBC: Final = 'glibc = "2.28"'
+"""As the demo has it, whose compiled sources serve here, too."""
 TAKEN: Final = 10
 """The nodes of the model that XNNPACK has kernels of: all but Relu, Clip, Flatten, a Gemm without C and the MaxPool of
 8-bit integers."""
@@ -82,17 +86,15 @@ def model(path: Path) -> None:
     onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), path)
 
 
-@pytest.mark.parametrize(
-    "target", ["linux-x64", pytest.param("linux-arm64", marks=pytest.mark.needs("qemu-aarch64-static"))]
-)
-def test_xnnpack_runs_every_operator_that_it_has_kernels_of(target: str, tmp_path: Path) -> None:
-    """In parity with the full runtime's own kernels; the provider's part is counted in a profile of the library."""
-    model(tmp_path / "model.onnx")
-    (tmp_path / "spec.toml").write_text(SPEC.format(target=target))
-    words = ("build", "--spec", str(tmp_path / "spec.toml"), "--target", target, "--json")
+def nodes_on_xnnpack(target: str, folder: Path, *options: str, **environment: str) -> list[int]:
+    """Build the model for a target, in parity, and return how many nodes XNNPACK ran, a number for each device."""
+    model(folder / "model.onnx")
+    (folder / "spec.toml").write_text(SPEC.format(target=target, minimum=GLIBC if "linux" in target else ""))
+    words = ("build", "--spec", str(folder / "spec.toml"), "--target", target, "--json", *options)
     done = run(
-        (sys.executable, "-m", "invoke", *words, "--output", str(tmp_path / "output")),
+        (sys.executable, "-m", "invoke", *words, "--output", str(folder / "output")),
         cwd=ROOT,
+        environment={**os.environ, **environment},
         timeout_seconds=BUILD_SECONDS,
     )
     assert done.returncode == 0, done.stderr
@@ -100,6 +102,24 @@ def test_xnnpack_runs_every_operator_that_it_has_kernels_of(target: str, tmp_pat
     (report,) = json.loads(done.stdout)["reports"]
     assert report["verdict"] == "pass"
     assert report["devices"]
-    for machine in report["devices"]:
-        (placed,) = machine["placements"]
-        assert placed["nodes"]["XnnpackExecutionProvider"] == TAKEN
+    return [placed["nodes"]["XnnpackExecutionProvider"] for each in report["devices"] for placed in each["placements"]]
+
+
+@pytest.mark.parametrize(
+    "target", ["linux-x64", pytest.param("linux-arm64", marks=pytest.mark.needs("qemu-aarch64-static"))]
+)
+def test_xnnpack_runs_every_operator_that_it_has_kernels_of(target: str, tmp_path: Path) -> None:
+    """In parity with the full runtime's own kernels; the provider's part is counted in a profile of the library."""
+    assert set(nodes_on_xnnpack(target, tmp_path)) == {TAKEN}
+
+
+@pytest.mark.needs("adb", "apt-get", "dpkg-deb", "unshare", "bionic-binaries")
+def test_it_does_on_bionic(tmp_path: Path) -> None:
+    """Android's own linker and C library, which `ORTRIM_BIONIC` names, through adb."""
+    bionic = find_bionic()
+    assert bionic is not None
+    with bionic_machine(bionic, bionic.cpus[-1]) as machine:
+        socket = machine.client.environment["ADB_SERVER_SOCKET"]
+        device = ("--device", f"adb:{machine.serials[0]}")
+        nodes = nodes_on_xnnpack(f"android-{bionic.abi}", tmp_path, *device, ADB_SERVER_SOCKET=socket)
+    assert nodes == [TAKEN]

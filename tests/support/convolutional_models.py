@@ -14,8 +14,17 @@ NCHWC_ROWS: Final = "nchwc_rows.h"
 """What the kernels of ARM64 and of AVX-512 both include."""
 
 
+def swish(name: str, *, gate_first: bool = False) -> tuple[onnx.NodeProto, onnx.NodeProto]:
+    gate = helper.make_node("HardSigmoid", [name], [f"{name}_gate"], alpha=1 / 6, beta=0.5)
+    factors = [name, f"{name}_gate"]
+    return gate, helper.make_node("Mul", factors[::-1] if gate_first else factors, [f"{name}_swish"])
+
+
 def convolutional() -> onnx.ModelProto:
-    """Return a model with convolutions of a picture, of blocks, depthwise and pointwise, and the three poolings."""
+    """Return a model with convolutions of a picture, of blocks, depthwise and pointwise, and the three poolings.
+
+    Behind four of them is hard-swish; of two, more nodes read the gate or what the convolution makes.
+    """
     random = np.random.default_rng(7)
     shapes = {"a": (32, 3, 3, 3), "b": (32, 1, 3, 3), "c": (64, 32, 1, 1), "d": (32, 64, 3, 3)}
     weights = [
@@ -27,12 +36,19 @@ def convolutional() -> onnx.ModelProto:
         helper.make_node("Conv", ["x", "a"], ["x1"], **window),
         helper.make_node("Relu", ["x1"], ["x2"]),
         helper.make_node("Conv", ["x2", "b"], ["x3"], group=32, **window),
-        helper.make_node("Conv", ["x3", "c"], ["x4"], kernel_shape=[1, 1]),
-        helper.make_node("MaxPool", ["x4"], ["x5"], strides=[2, 2], **window),
+        *swish("x3"),
+        helper.make_node("Conv", ["x3_swish", "c"], ["x4"], kernel_shape=[1, 1]),
+        *swish("x4", gate_first=True),
+        helper.make_node("MaxPool", ["x4_swish"], ["x5"], strides=[2, 2], **window),
         helper.make_node("AveragePool", ["x5"], ["x6"], count_include_pad=1, **window),
         helper.make_node("AveragePool", ["x6"], ["x7"], count_include_pad=0, **window),
         helper.make_node("Conv", ["x7", "d"], ["x8"], **window),
-        helper.make_node("GlobalAveragePool", ["x8"], ["y"]),
+        *swish("x8"),
+        helper.make_node("Add", ["x8_swish", "x8_gate"], ["x9"]),
+        helper.make_node("Conv", ["x9", "b"], ["x10"], group=32, **window),
+        *swish("x10"),
+        helper.make_node("Add", ["x10_swish", "x10"], ["x11"]),
+        helper.make_node("GlobalAveragePool", ["x11"], ["y"]),
     ]
     picture = helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 3, 31, 29])
     means = helper.make_tensor_value_info("y", TensorProto.FLOAT, [1, 32, 1, 1])

@@ -14,7 +14,7 @@ from ortrim.base.files import storage_errors
 from ortrim.buildspec.build_options import Api
 from ortrim.buildspec.targets import Architecture
 from ortrim.compiling import dead_kernels
-from ortrim.compiling.dead_kernels import DEPTHWISE, WINOGRAD
+from ortrim.compiling.dead_kernels import DEPTHWISE, HARD_SWISH, WINOGRAD
 from ortrim.compiling.plan import BuildJob
 from ortrim.compiling.upstream import KERNELS, typed_units
 from ortrim.compiling.upstream_arguments import keeps_blocks, laid_out_sources
@@ -250,14 +250,32 @@ GRU: Final = {
     ),
 }
 """The function that `one_row_gru.h` takes the place of, the members that it reads, and what it calls."""
+NCHWC_OPERATORS: Final = f"{CORE}/contrib_ops/cpu/nchwc_ops.cc"
 TILED: Final = {
     f"{CORE}/contrib_ops/cpu/nchwc_ops.h": ("OpKernel(info), conv_attrs_(info) {", "ConvAttributes conv_attrs_;"),
-    f"{CORE}/contrib_ops/cpu/nchwc_ops.cc": (
+    NCHWC_OPERATORS: (
         "MlasNchwcConv( X_shape.GetDims().data(), kernel_shape.data(), dilations.data(), pads.data(), strides.data(),",
         "&activation_, Sum == nullptr, context->GetOperatorThreadPool()",
     ),
 }
 """The member that `winograd_filters.h` gives its own type, and the call that it comes between."""
+SWISHED: Final = {
+    NCHWC_OPERATORS: ("auto* Y = context->Output(0, Y_dims);", *TILED[NCHWC_OPERATORS]),
+    f"{CORE}/core/providers/cpu/element_wise_ranged_transform.h": (
+        "class ElementWiseKernel final : public OpKernel {",
+        *("Status Compute(OpKernelContext* context) const override {", "F f_;"),
+    ),
+    f"{CORE}/core/providers/cpu/activation/activations.h": (
+        "struct HardSigmoid : public ElementWiseRangedTransform<T> { ORT_GET_FLOAT_ATTR_AND_RETURN_2(alpha, beta);",
+        "DEFINE_ELE_KERNEL(HardSigmoid);",
+    ),
+    f"{CORE}/core/providers/cpu/math/element_wise_ops.h": ("class Mul final : public OpKernel {",),
+    f"{CORE}/core/providers/cpu/math/element_wise_ops.cc": (
+        "Status Mul<T>::Compute(OpKernelContext* context) const {",
+    ),
+}
+"""The call that `hard_swish.h` comes between, and the two functions that it takes the place of."""
+IN_BLOCKS: Final = {WINOGRAD: TILED, HARD_SWISH: SWISHED}
 KEPT_BLOCKS: Final = "kept_blocks.cc"
 ROOM_ARENA: Final = "room_arena.h"
 ARENA: Final = {
@@ -325,6 +343,7 @@ COSTS: Final = {
     ONE_ROW_LSTM: "LSTM's source is of another form; an LSTM over one sequence is slower",
     ONE_ROW_GRU: "GRU's source is of another form; a GRU over one sequence is slower",
     WINOGRAD: "a convolution in NCHWc layout is of another form; those of three or five places take twice the products",
+    HARD_SWISH: "a convolution in NCHWc layout, HardSigmoid or Mul is of another form; hard-swish is slower",
     KEPT_BLOCKS: "the table of C functions is not found; an inference allocates its memory anew",
     ROOM_ARENA: "BFCArena is of another form; the memory of small tensors is divided and joined in every inference",
     "same_types.h": "the allocation planner compares tensors in another way; loading takes up to twice as long",
@@ -439,8 +458,8 @@ def _missing_hot(paths: JobPaths, job: BuildJob) -> Iterator[str]:
     few_bits = parse_config(job.operator_config).multiplies_by_few_bits
     if job.target.architecture is Architecture.ARM64 and few_bits and not _has_words(paths, MULTIPLIED):
         yield FOUR_BITS
-    if WINOGRAD in laid_out_sources(job) and not _has_words(paths, TILED):
-        yield WINOGRAD
+    blocked = ((name, words) for name, words in IN_BLOCKS.items() if name in laid_out_sources(job))
+    yield from (name for name, words in blocked if not _has_words(paths, words))
     yield from (name for name in HOT_SOURCES if not any(core.glob(f"{name}*")))
 
 

@@ -14,6 +14,7 @@ from ortrim.compiling.dead_kernels import (
     AVX512_NCHWC,
     DEPTHWISE,
     FLOAT16,
+    HARD_SWISH,
     NEON_CONVOLUTIONS,
     OF_UPSTREAM,
     WINOGRAD,
@@ -258,10 +259,13 @@ def _for_blocks(job: BuildJob) -> tuple[str, ...]:
     """Return those for models in NCHWc layout with block size 8."""
     if job.nchwc_block_size != 8 or NCHWC not in job.operator_config:
         return ()
+    names = {each.name for each in parse_config(job.operator_config).operators}
+    swish = (HARD_SWISH,) if names.issuperset({"HardSigmoid", "Mul"}) else ()
     if job.target.architecture is Architecture.ARM64:
-        return (NEON_CONVOLUTIONS, WINOGRAD) if job.tiled else (NEON_CONVOLUTIONS,)
+        return (NEON_CONVOLUTIONS, *((WINOGRAD,) if job.tiled else ()), *swish)
     wide = (AVX512_CONVOLUTIONS,) if job.build_options.avx512_kernels else ()
-    return (*wide, WINOGRAD_AVX2, WINOGRAD) if job.tiled and job.toolchain.kind != "gcc" else wide
+    tiled = (WINOGRAD_AVX2, WINOGRAD) if job.tiled and job.toolchain.kind != "gcc" else ()
+    return (*wide, *tiled, *swish)
 
 
 def _wide_surrogates(job: BuildJob) -> tuple[str, ...]:

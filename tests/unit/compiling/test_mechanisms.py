@@ -13,7 +13,7 @@ import refusing
 from fake_kernels import TYPED, make_kernels
 from ortrim.buildspec.targets import TARGETS
 from ortrim.compiling import mechanisms
-from ortrim.compiling.dead_kernels import AVX512_KERNELS, BRANCH, DEPTHWISE, SPARSE, WINOGRAD
+from ortrim.compiling.dead_kernels import AVX512_KERNELS, BRANCH, DEPTHWISE, HARD_SWISH, SPARSE, WINOGRAD
 from ortrim.compiling.plan import BuildJob
 from ortrim.compiling.workspace import JobPaths
 from ortrim.errors import BuildError
@@ -69,7 +69,7 @@ WHOLE: Final = {
         for wanted in (
             *(mechanisms.ARENA, *mechanisms.LOADING.values()),
             *(mechanisms.ARENA, mechanisms.PRODUCT, mechanisms.LSTM, mechanisms.GRU),
-            *(mechanisms.TILED, mechanisms.FILTERED),
+            *(mechanisms.TILED, mechanisms.FILTERED, mechanisms.SWISHED),
         )
         for name, words in wanted.items()
     },
@@ -205,6 +205,17 @@ def test_winograds_products_are_left_out_where_they_are_missed(tree: JobPaths, f
     (tree.sources / file).write_text("void other();\n")
     assert all(WINOGRAD in mechanisms.find_mechanisms(tree, each, TEXTS).left_out for each in tiled)
     assert WINOGRAD not in mechanisms.find_mechanisms(tree, job, TEXTS).left_out
+
+
+@pytest.mark.parametrize("file", mechanisms.SWISHED)
+def test_hard_swish_is_left_out_where_one_of_its_three_operators_is_missed(tree: JobPaths, file: str) -> None:
+    operators = "ai.onnx;13;HardSigmoid,Mul\ncom.microsoft.nchwc;1;Conv\n"
+    job = replace(job_of(), nchwc_block_size=8, operator_config=operators)
+    assert HARD_SWISH not in mechanisms.find_mechanisms(tree, job, TEXTS).left_out
+    (tree.sources / file).write_text("void other();\n")
+    assert HARD_SWISH in mechanisms.find_mechanisms(tree, job, TEXTS).left_out
+    alone = replace(job, operator_config=operators.replace("HardSigmoid,", ""))
+    assert HARD_SWISH not in mechanisms.find_mechanisms(tree, alone, TEXTS).left_out
 
 
 @pytest.mark.parametrize("hot", ["-O2", "-Oz"])

@@ -53,7 +53,9 @@ def test_a_model_for_x64_runs_on_arm64_by_kernels_of_our_own(target: str) -> Non
         job = replace(planned.job, operator_config="com.microsoft.nchwc;1;Conv\n")
         assert (job.nchwc_block_size, laid_out_sources(job)) == (8, ("neon_convolutions.cc",))
         assert laid_out_sources(replace(job, tiled=True)) == ("neon_convolutions.cc", "winograd_filters.h")
-        assert laid_out_sources(replace(job, nchwc_block_size=0, tiled=True)) == ()
+        swish = replace(job, operator_config=f"{job.operator_config}ai.onnx;13;HardSigmoid,Mul\n")
+        assert laid_out_sources(swish) == ("neon_convolutions.cc", "hard_swish.h")
+        assert laid_out_sources(replace(swish, nchwc_block_size=0, tiled=True)) == ()
         require_layouts(replace(job, ort_version="1.25.0"), (model,))
 
 

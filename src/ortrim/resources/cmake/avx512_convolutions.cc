@@ -112,6 +112,17 @@ struct Direct {
   }
 };
 
+// Asks for the weights of one block of channels, which `Filters` blocks of filters have.
+template <size_t Filters>
+[[gnu::always_inline]] inline void Prefetch(const float* filter, size_t filter_stride) {
+  ORTRIM_UNROLLED (size_t i = 0; i < Filters; i++)
+    ORTRIM_UNROLLED (size_t at = 0; at < kBlock * kBlock; at += 16)
+      _mm_prefetch(reinterpret_cast<const char*>(Advance(filter, i * filter_stride) + at), _MM_HINT_T0);
+}
+
+constexpr size_t kResident = 8;                // blocks of channels, whose weights stay in the first cache
+constexpr size_t kAhead = 4 * kBlock * kBlock;  // weights that come soon enough
+
 // Kernels of one pixel, over `width` blocks of input channels. A last pixel is computed as if it had padding, which these
 // kernels do not ask.
 struct Pointwise {
@@ -120,6 +131,7 @@ struct Pointwise {
     Sums<V, Vectors, Pixels> sums;
     const float *input = row.input, *filter = row.filter;
     for (size_t block = 0; block < row.width; block++) {
+      if (row.width > kResident) Prefetch<Vectors * V::kFilters>(filter + kAhead, row.filter_stride);
       sums.template Add<kBlock>(input, row.stride, filter, row.filter_stride);
       input = Advance(input, row.dilation);
       filter += kBlock * kBlock;

@@ -48,7 +48,8 @@ def convolutional() -> onnx.ModelProto:
         helper.make_node("Conv", ["x9", "b"], ["x10"], group=32, **window),
         *swish("x10"),
         helper.make_node("Add", ["x10_swish", "x10"], ["x11"]),
-        helper.make_node("GlobalAveragePool", ["x11"], ["y"]),
+        helper.make_node("Conv", ["x11", "b"], ["x12"], group=32, **window),
+        helper.make_node("GlobalAveragePool", ["x12"], ["y"]),
     ]
     picture = helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 3, 31, 29])
     means = helper.make_tensor_value_info("y", TensorProto.FLOAT, [1, 32, 1, 1])

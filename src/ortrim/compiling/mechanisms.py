@@ -275,7 +275,7 @@ SWISHED: Final = {
     ),
 }
 """The call that `hard_swish.h` comes between, and the two functions that it takes the place of."""
-IN_BLOCKS: Final = {WINOGRAD: TILED, HARD_SWISH: SWISHED}
+IN_BLOCKS: Final[Mapping[str, Mapping[str, tuple[str, ...]]]] = {WINOGRAD: TILED, HARD_SWISH: SWISHED}
 KEPT_BLOCKS: Final = "kept_blocks.cc"
 ROOM_ARENA: Final = "room_arena.h"
 ARENA: Final = {

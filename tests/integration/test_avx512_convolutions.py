@@ -72,7 +72,7 @@ def has_avx512() -> bool:
 
 
 def test_outputs_are_those_of_the_avx2_kernels_to_the_last_bit(program: tuple[Path, Path]) -> None:
-    """Of every kind of convolution, with and without paddings, strides, dilations, biases and ReLU."""
+    """Of every kind of convolution, with and without paddings, before and behind, strides, dilations, biases, ReLU."""
     if not has_avx512():
         return
     done = run((program[0], str(COMPARED)), timeout_seconds=120)
@@ -91,6 +91,12 @@ def test_outputs_are_those_of_the_avx2_kernels_to_the_last_bit(program: tuple[Pa
         ("pixels < wide ? 0xFF", "pixels < wide ? 0xFFFF"),
         ("pixels - std::min(wide, pixels)", "done"),
         (" && !(flags & kAccumulate)", ""),
+        ("2 * padding < width", "padding < width"),
+        ("if (row.flags & kBias) {", "{"),
+        (
+            "_mm512_mask3_fmadd_ps(values, weights[x], sums[pair], inside[i])",
+            "_mm512_fmadd_ps(values, weights[x], sums[pair])",
+        ),
     ],
 )
 def test_a_wrong_kernel_is_seen(program: tuple[Path, Path], tmp_path: Path, right: str, wrong: str) -> None:

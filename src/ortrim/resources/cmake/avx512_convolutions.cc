@@ -200,16 +200,20 @@ struct Depthwise {
         const __m512 values = reaches(i) ? _mm512_maskz_loadu_ps(inside[i], at) : _mm512_loadu_ps(at);
         ORTRIM_UNROLLED (int pair = 0; pair < Pairs; pair++) {
           const int x = i - 2 * pair;
-          if (x >= 0 && x < Width) sums[pair] = _mm512_fmadd_ps(values, weights[x], sums[pair]);
+          if (x < 0 || x >= Width) continue;
+          sums[pair] = reaches(i) ? _mm512_mask3_fmadd_ps(values, weights[x], sums[pair], inside[i])
+                                  : _mm512_fmadd_ps(values, weights[x], sums[pair]);
         }
       }
       input = Advance(input, row.dilated_input_width);
       filter += kBlock * Width;
     }
-    const __m512 bias = row.flags & kBias ? _mm512_broadcast_f32x8(_mm256_loadu_ps(row.bias)) : _mm512_setzero_ps();
+    if (row.flags & kBias) {
+      const __m512 bias = _mm512_broadcast_f32x8(_mm256_loadu_ps(row.bias));
+      ORTRIM_UNROLLED (int pair = 0; pair < Pairs; pair++) sums[pair] = _mm512_add_ps(sums[pair], bias);
+    }
     ORTRIM_UNROLLED (int pair = 0; pair < Pairs; pair++) {
       float* const output = row.output + 2 * kBlock * pair;
-      sums[pair] = _mm512_add_ps(sums[pair], bias);
       if (row.flags & kRelu) sums[pair] = _mm512_max_ps(_mm512_setzero_ps(), sums[pair]);
       _mm512_mask_storeu_ps(output, pair + 1 == Pairs ? stored : 0xFFFF, sums[pair]);
     }

@@ -13,19 +13,20 @@ std::mt19937 numbers(20261126);
 
 size_t Some(size_t least, size_t most) { return least + numbers() % (most - least + 1); }
 
-std::vector<float> Values(size_t count) {
-  std::uniform_real_distribution<float> range(-1, 1);
+std::vector<float> Values(size_t count, float most = 1) {
+  std::uniform_real_distribution<float> range(-most, most);
   std::vector<float> values(count);
   for (auto& value : values) value = range(numbers);
   return values;
 }
 
-// A convolution along two axes: input and output channels, size, kernel, stride, padding and dilation of both axes.
+// A convolution along two axes: input and output channels, size, and of both axes kernel, stride, padding before, dilation,
+// padding behind.
 struct Shape {
-  size_t in, out, height, width, kernel, stride, pad, dilation;
+  size_t in, out, height, width, kernel, stride, pad, dilation, behind;
   size_t Reach() const { return (kernel - 1) * dilation + 1; }
-  size_t Rows() const { return (height + 2 * pad - Reach()) / stride + 1; }
-  size_t Columns() const { return (width + 2 * pad - Reach()) / stride + 1; }
+  size_t Rows() const { return (height + pad + behind - Reach()) / stride + 1; }
+  size_t Columns() const { return (width + pad + behind - Reach()) / stride + 1; }
   size_t Left() const { return std::min(Columns(), (pad + stride - 1) / stride); }
   size_t Inside() const {
     const size_t last = width + pad < Reach() ? 0 : (width + pad - Reach()) / stride + 1;
@@ -69,7 +70,7 @@ void Full(MLAS_CONV_FLOAT_KERNEL* kernel, size_t lanes, const Shape& s, const fl
 }
 
 void Depth(MLAS_CONV_DEPTHWISE_FLOAT_KERNEL* kernel, const Shape& s, const float* input, const float* filter,
-           const float* bias, float* output, unsigned relu) {
+           const float* bias, float* output, unsigned flags) {
   const size_t bytes = 4 * kBlock;
   for (size_t c = 0; c < s.in; c += kBlock) {
     for (size_t row = 0; row < s.Rows(); row++) {
@@ -79,7 +80,7 @@ void Depth(MLAS_CONV_DEPTHWISE_FLOAT_KERNEL* kernel, const Shape& s, const float
       const size_t down = bytes * s.dilation * s.width;
       kernel(from - kBlock * s.pad, weights, output + (c * s.Rows() + row * kBlock) * s.Columns(), bytes * s.stride,
              bytes * s.dilation, down - s.kernel * bytes * s.dilation, start.height, s.kernel, from, bytes * s.width,
-             down, s.Left(), s.Inside(), s.Columns() - s.Left() - s.Inside(), bias + c, kBias | relu);
+             down, s.Left(), s.Inside(), s.Columns() - s.Left() - s.Inside(), flags & kBias ? bias + c : nullptr, flags);
     }
   }
 }
@@ -101,8 +102,8 @@ void Point(MLAS_CONV_POINTWISE_FLOAT_KERNEL* kernel, const Shape& s, const float
 
 bool Same(const char* kind, const Shape& s, const std::vector<float>& ours, const std::vector<float>& theirs) {
   if (std::memcmp(ours.data(), theirs.data(), 4 * ours.size()) == 0) return true;
-  std::printf("%s differs: %zu to %zu channels, %zu x %zu, kernel %zu, stride %zu, pad %zu, dilation %zu\n", kind, s.in,
-              s.out, s.height, s.width, s.kernel, s.stride, s.pad, s.dilation);
+  std::printf("%s differs: %zu to %zu channels, %zu x %zu, kernel %zu, stride %zu, pads %zu and %zu, dilation %zu\n", kind,
+              s.in, s.out, s.height, s.width, s.kernel, s.stride, s.pad, s.behind, s.dilation);
   return false;
 }
 
@@ -110,17 +111,22 @@ bool Compare() {
   const size_t kernel = Some(1, 5), dilation = Some(1, 2);
   const size_t least = (kernel - 1) * dilation + 1;
   Shape shape{kBlock * Some(1, 20), kBlock * Some(1, 9), Some(least, least + 12), Some(least, least + 40),
-              kernel, Some(1, 3), Some(0, kernel / 2 * dilation), dilation};
+              kernel, Some(1, 3), Some(0, kernel / 2 * dilation), dilation, Some(0, kernel / 2 * dilation)};
   const unsigned relu = Some(0, 1) ? kRelu : 0, adds = Some(0, 3) ? 0 : kAccumulate;
-  const size_t odd = 3 + 2 * Some(0, 1);
+  const unsigned biased = Some(0, 1) ? kBias : 0;
+  const size_t odd = 3 + 2 * Some(0, 1), most_padding = Some(0, 3) ? odd / 2 : odd;
   Shape picture = shape, point = shape;
-  Shape depth = Some(0, 1) ? shape : Shape{shape.in, 0, Some(5, 9), Some(5, 49), odd, 1, Some(0, odd / 2), 1};
+  Shape depth = shape;
+  if (Some(0, 1))
+    depth = {shape.in, 0, Some(5, 9), Some(5, Some(0, 1) ? 10 : 49), odd, 1, Some(0, most_padding), 1,
+             Some(0, most_padding)};
   picture.in = Some(1, 4);
   depth.out = depth.in;
   point.kernel = point.stride = point.dilation = 1;
-  point.pad = 0;
-  const auto input = Values(shape.in * std::max(shape.height * shape.width, depth.height * depth.width));
-  const auto filter = Values(shape.in * std::max(shape.out * kernel * kernel, odd * odd));
+  point.pad = point.behind = 0;
+  const float most = Some(0, 7) ? 1 : 1e-25f;  // products that are 0 or -0
+  const auto input = Values(shape.in * std::max(shape.height * shape.width, depth.height * depth.width), most);
+  const auto filter = Values(shape.in * std::max(shape.out * kernel * kernel, odd * odd), most);
   const auto bias = Values(shape.in + shape.out);
   const auto both = [&](const char* kind, const Shape& s, auto run, auto ours, auto theirs) {
     std::vector<float> first(s.out * s.Rows() * s.Columns() + 2 * kBlock, -7), second = first;  // more, to stay as it is
@@ -134,7 +140,7 @@ bool Compare() {
     };
   };
   const auto depthwise = [&](auto* run, float* to, const Shape& s) {
-    Depth(run, s, input.data(), filter.data(), bias.data(), to, relu | adds);
+    Depth(run, s, input.data(), filter.data(), bias.data(), to, relu | adds | biased);
   };
   const auto pointwise = [&](auto* run, float* to, const Shape& s) {
     Point(run, s, input.data(), filter.data(), bias.data(), to, relu);

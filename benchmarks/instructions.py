@@ -223,8 +223,9 @@ def requests_of(built: Built) -> Iterator[tuple[RunRequest, RunRequest]]:
     for prepared, converted, cases, plan in zip(
         models.prepared, models.converted, planned.cases, planned.plan.models, strict=True
     ):
+        settings = replace(plan.session, providers=target.job.provider_names)
         ours = RunRequest(
-            runner=built.runner, library=built.library, model=converted.path, cases=cases, session=plan.session
+            runner=built.runner, library=built.library, model=converted.path, cases=cases, session=settings
         )
         session = as_the_official(plan.session)
         yield ours, replace(ours, library=official, model=prepared.path, session=session)

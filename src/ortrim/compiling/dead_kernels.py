@@ -25,7 +25,7 @@ WINOGRAD: Final = "winograd_filters.h"
 WINOGRAD_AVX2: Final = "winograd_avx2.cc"
 """Those on x64; ARM64's source has them inside."""
 HARD_SWISH: Final = "hard_swish.h"
-"""Ours, by which convolutions in that layout compute the hard-swish behind them."""
+"""Ours, by which hard-swish of such models takes one pass."""
 DEPTHWISE: Final = "depthwise_convolutions.h"
 """Ours, for depthwise convolutions in plain layout."""
 CONSTRUCTORS: Final = ("platform.cpp", *AVX512_SOURCES)  # what fills the table: upstream's, and ours

@@ -250,17 +250,15 @@ GRU: Final = {
     ),
 }
 """The function that `one_row_gru.h` takes the place of, the members that it reads, and what it calls."""
-NCHWC_OPERATORS: Final = f"{CORE}/contrib_ops/cpu/nchwc_ops.cc"
 TILED: Final = {
     f"{CORE}/contrib_ops/cpu/nchwc_ops.h": ("OpKernel(info), conv_attrs_(info) {", "ConvAttributes conv_attrs_;"),
-    NCHWC_OPERATORS: (
+    f"{CORE}/contrib_ops/cpu/nchwc_ops.cc": (
         "MlasNchwcConv( X_shape.GetDims().data(), kernel_shape.data(), dilations.data(), pads.data(), strides.data(),",
         "&activation_, Sum == nullptr, context->GetOperatorThreadPool()",
     ),
 }
 """The member that `winograd_filters.h` gives its own type, and the call that it comes between."""
 SWISHED: Final = {
-    NCHWC_OPERATORS: ("auto* Y = context->Output(0, Y_dims);", *TILED[NCHWC_OPERATORS]),
     f"{CORE}/core/providers/cpu/element_wise_ranged_transform.h": (
         "class ElementWiseKernel final : public OpKernel {",
         *("Status Compute(OpKernelContext* context) const override {", "F f_;"),
@@ -274,7 +272,7 @@ SWISHED: Final = {
         "Status Mul<T>::Compute(OpKernelContext* context) const {",
     ),
 }
-"""The call that `hard_swish.h` comes between, and the two functions that it takes the place of."""
+"""The two functions that `hard_swish.h` takes the place of."""
 IN_BLOCKS: Final[Mapping[str, Mapping[str, tuple[str, ...]]]] = {WINOGRAD: TILED, HARD_SWISH: SWISHED}
 KEPT_BLOCKS: Final = "kept_blocks.cc"
 ROOM_ARENA: Final = "room_arena.h"
@@ -343,7 +341,7 @@ COSTS: Final = {
     ONE_ROW_LSTM: "LSTM's source is of another form; an LSTM over one sequence is slower",
     ONE_ROW_GRU: "GRU's source is of another form; a GRU over one sequence is slower",
     WINOGRAD: "a convolution in NCHWc layout is of another form; those of three or five places take twice the products",
-    HARD_SWISH: "a convolution in NCHWc layout, HardSigmoid or Mul is of another form; hard-swish is slower",
+    HARD_SWISH: "HardSigmoid or Mul is of another form; hard-swish takes two passes over memory",
     KEPT_BLOCKS: "the table of C functions is not found; an inference allocates its memory anew",
     ROOM_ARENA: "BFCArena is of another form; the memory of small tensors is divided and joined in every inference",
     "same_types.h": "the allocation planner compares tensors in another way; loading takes up to twice as long",

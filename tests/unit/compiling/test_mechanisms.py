@@ -208,7 +208,7 @@ def test_winograds_products_are_left_out_where_they_are_missed(tree: JobPaths, f
 
 
 @pytest.mark.parametrize("file", mechanisms.SWISHED)
-def test_hard_swish_is_left_out_where_one_of_its_three_operators_is_missed(tree: JobPaths, file: str) -> None:
+def test_hard_swish_is_left_out_where_one_of_its_operators_is_missed(tree: JobPaths, file: str) -> None:
     operators = "ai.onnx;13;HardSigmoid,Mul\ncom.microsoft.nchwc;1;Conv\n"
     job = replace(job_of(), nchwc_block_size=8, operator_config=operators)
     assert HARD_SWISH not in mechanisms.find_mechanisms(tree, job, TEXTS).left_out

@@ -348,7 +348,6 @@ function(ortrim_apply)
       ortrim_hook(onnxruntime_providers winograd_filters.h contrib_ops/cpu/nchwc_ops.cc)
     endif()
     if("hard_swish.h" IN_LIST ORTRIM_LAID_OUT) # behind others of the same sources
-      ortrim_hook(onnxruntime_providers hard_swish.h contrib_ops/cpu/nchwc_ops.cc)
       ortrim_hook(onnxruntime_providers hard_swish.h core/providers/cpu/activation/activations.cc)
       ortrim_hook(onnxruntime_providers hard_swish.h core/providers/cpu/math/element_wise_ops.cc)
     endif()

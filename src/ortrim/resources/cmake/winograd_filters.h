@@ -45,5 +45,4 @@ void Convolve(const WithFilters& attributes, Arguments... arguments) {
 }  // namespace ortrim
 
 #define ConvAttributes ::ortrim::WithFilters
-#define ORTRIM_CONVOLVE(...) ::ortrim::Convolve(conv_attrs_, __VA_ARGS__)
-#define MlasNchwcConv ORTRIM_CONVOLVE
+#define MlasNchwcConv(...) ::ortrim::Convolve(conv_attrs_, __VA_ARGS__)

@@ -11,7 +11,7 @@ from ortrim.base.command import run
 from ortrim.base.files import shipped_folder
 from ortrim.base.scripts import packages_folder
 from ortrim.base.tools import EMULATIONS
-from ortrim.compiling.mechanisms import FOUR_BITS
+from ortrim.compiling.dead_kernels import FOUR_BITS
 from ortrim.pins.runtime import runtime_pins
 from ortrim.pins.shipped import tool_requirements
 from ortrim.sources.sources import fetch_sources

@@ -26,6 +26,8 @@ WINOGRAD_AVX2: Final = "winograd_avx2.cc"
 """Those on x64; ARM64's source has them inside."""
 HARD_SWISH: Final = "hard_swish.h"
 """Ours, by which hard-swish of such models takes one pass."""
+FOUR_BITS: Final = "four_bits.h"
+"""Ours, for products with weights of 4 bits on ARM64."""
 DEPTHWISE: Final = "depthwise_convolutions.h"
 """Ours, for depthwise convolutions in plain layout."""
 CONSTRUCTORS: Final = ("platform.cpp", *AVX512_SOURCES)  # what fills the table: upstream's, and ours

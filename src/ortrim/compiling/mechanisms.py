@@ -12,9 +12,8 @@ from typing import Final
 
 from ortrim.base.files import storage_errors
 from ortrim.buildspec.build_options import Api
-from ortrim.buildspec.targets import Architecture
 from ortrim.compiling import dead_kernels
-from ortrim.compiling.dead_kernels import DEPTHWISE, HARD_SWISH, WINOGRAD
+from ortrim.compiling.dead_kernels import DEPTHWISE, FOUR_BITS, HARD_SWISH, WINOGRAD
 from ortrim.compiling.plan import BuildJob
 from ortrim.compiling.upstream import KERNELS, typed_units
 from ortrim.compiling.upstream_arguments import keeps_blocks, laid_out_sources
@@ -158,6 +157,8 @@ UNSIGNED: Final = "GemmU8U8Dispatch"
 EXTENSION: Final = re.compile(r"Avx\w+$")  # what a kernel's name ends with, which macros of assembly put there
 EXACT: Final = "Vnni"  # what the names of int8 kernels have that do not saturate
 
+FOR_SPEED: Final = frozenset({"-O2", "-O3"})
+"""The levels of what is hot at which `units.cmake` includes headers that make it quicker."""
 HOT_SOURCES: Final = (
     "core/providers/cpu/",
     "contrib_ops/cpu/",
@@ -273,7 +274,6 @@ SWISHED: Final = {
     ),
 }
 """The two functions that `hard_swish.h` takes the place of."""
-IN_BLOCKS: Final[Mapping[str, Mapping[str, tuple[str, ...]]]] = {WINOGRAD: TILED, HARD_SWISH: SWISHED}
 KEPT_BLOCKS: Final = "kept_blocks.cc"
 ROOM_ARENA: Final = "room_arena.h"
 ARENA: Final = {
@@ -300,7 +300,6 @@ LOADING: Final[Mapping[str, Mapping[str, tuple[str, ...]]]] = {
     },
 }
 """For each header that makes loading quicker, the function that it asks less often or takes, and what is read of it."""
-FOUR_BITS: Final = "four_bits.h"
 MULTIPLIED: Final = {
     f"{CORE}/core/mlas/lib/qnbitgemm_kernel_neon.h": (
         "size_t SQ4BitGemmKernel_CompInt8( size_t BlkLen, const std::byte* QuantA, const std::byte* QuantBData,",
@@ -318,6 +317,11 @@ MULTIPLIED: Final = {
     ),
 }
 """The kernel that `four_bits.h` takes the place of on ARM64, how it is called, and how numbers and weights lie."""
+LAID_OUT: Final[Mapping[str, Mapping[str, tuple[str, ...]]]] = {
+    WINOGRAD: TILED,
+    HARD_SWISH: SWISHED,
+    FOUR_BITS: MULTIPLIED,
+}
 FEW_BITS: Final = "few_bits.h"
 FEW_BITS_HEADER: Final = "qnbitgemm.h"  # of MLAS, with the table that it cuts
 ERRORS: Final = "messages.cc"
@@ -444,7 +448,9 @@ def _missing_hot(paths: JobPaths, job: BuildJob) -> Iterator[str]:
     direct = _has_words(paths, FILTERED) and bool(CONVOLVED.search(text_of(paths.sources / MLAS_HEADER)))
     if DEPTHWISE in laid_out_sources(job) and not direct:
         yield DEPTHWISE
-    if job.build_options.hot == job.build_options.cold:
+    if job.build_options.hot != job.build_options.cold:
+        yield from (name for name in HOT_SOURCES if not any(core.glob(f"{name}*")))
+    if job.build_options.hot not in FOR_SPEED:
         return
     if not (paths.sources / SOFTMAX).is_file():
         yield LARGEST_BYTE
@@ -453,12 +459,8 @@ def _missing_hot(paths: JobPaths, job: BuildJob) -> Iterator[str]:
     product = _has_words(paths, PRODUCT)
     rows: dict[str, Mapping[str, tuple[str, ...]]] = {ONE_ROW: {}, ONE_ROW_LSTM: LSTM, ONE_ROW_GRU: GRU}
     yield from (name for name, words in rows.items() if not product or not _has_words(paths, words))
-    few_bits = parse_config(job.operator_config).multiplies_by_few_bits
-    if job.target.architecture is Architecture.ARM64 and few_bits and not _has_words(paths, MULTIPLIED):
-        yield FOUR_BITS
-    blocked = ((name, words) for name, words in IN_BLOCKS.items() if name in laid_out_sources(job))
-    yield from (name for name, words in blocked if not _has_words(paths, words))
-    yield from (name for name in HOT_SOURCES if not any(core.glob(f"{name}*")))
+    laid_out = ((name, words) for name, words in LAID_OUT.items() if name in laid_out_sources(job))
+    yield from (name for name, words in laid_out if not _has_words(paths, words))
 
 
 def text_of(path: Path) -> str:

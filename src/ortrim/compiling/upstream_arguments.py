@@ -14,6 +14,7 @@ from ortrim.compiling.dead_kernels import (
     AVX512_NCHWC,
     DEPTHWISE,
     FLOAT16,
+    FOUR_BITS,
     HARD_SWISH,
     NEON_CONVOLUTIONS,
     OF_UPSTREAM,
@@ -250,9 +251,11 @@ def wide_sources(job: BuildJob) -> tuple[str, ...]:
 
 
 def laid_out_sources(job: BuildJob) -> tuple[str, ...]:
-    """Return those for the models' convolutions; no argument names them: trees serve all layouts."""
+    """Return those for the models' own convolutions and products; no argument names them: trees serve all models."""
     plain = (DEPTHWISE,) if job.depthwise and job.profile != "upstream" else ()
-    return (*plain, *_for_blocks(job))
+    multiplied = parse_config(job.operator_config).multiplies_by_few_bits
+    few_bits = (FOUR_BITS,) if multiplied and job.target.architecture is Architecture.ARM64 else ()
+    return (*plain, *few_bits, *_for_blocks(job))
 
 
 def _for_blocks(job: BuildJob) -> tuple[str, ...]:

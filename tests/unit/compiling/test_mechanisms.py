@@ -1,6 +1,7 @@
 """What rests on upstream's insides: found in a tree of its form, and left out with a line where it is not there."""
 
 import re
+import shutil
 from dataclasses import replace
 from pathlib import Path
 from typing import Final, Literal
@@ -13,7 +14,7 @@ import refusing
 from fake_kernels import TYPED, make_kernels
 from ortrim.buildspec.targets import TARGETS
 from ortrim.compiling import mechanisms
-from ortrim.compiling.dead_kernels import AVX512_KERNELS, BRANCH, DEPTHWISE, HARD_SWISH, SPARSE, WINOGRAD
+from ortrim.compiling.dead_kernels import AVX512_KERNELS, BRANCH, DEPTHWISE, FOUR_BITS, HARD_SWISH, SPARSE, WINOGRAD
 from ortrim.compiling.plan import BuildJob
 from ortrim.compiling.workspace import JobPaths
 from ortrim.errors import BuildError
@@ -218,6 +219,22 @@ def test_hard_swish_is_left_out_where_one_of_its_operators_is_missed(tree: JobPa
     assert HARD_SWISH not in mechanisms.find_mechanisms(tree, alone, TEXTS).left_out
 
 
+@pytest.mark.parametrize("level", ["-Oz", "-Os", "-O2", "-O3"])
+def test_what_one_level_compiles_is_looked_for_where_its_headers_are_included(
+    tree: JobPaths, level: Literal["-Oz", "-Os", "-O2", "-O3"]
+) -> None:
+    """As `units.cmake` includes them: for speed, whether or not all else is compiled for size."""
+    shutil.rmtree(tree.sources / CORE)
+    operators = "ai.onnx;13;HardSigmoid,Mul\ncom.microsoft;1;MatMulNBits\ncom.microsoft.nchwc;1;Conv\n"
+    job = replace(job_of(), target=TARGETS["linux-arm64"], nchwc_block_size=8, tiled=True, operator_config=operators)
+    one = replace(job, build_options=replace(job.build_options, hot=level, cold=level))
+    headers = {mechanisms.LARGEST_BYTE, mechanisms.DIRECT, mechanisms.ONE_ROW, mechanisms.ONE_ROW_LSTM}
+    headers |= {mechanisms.ONE_ROW_GRU, WINOGRAD, HARD_SWISH, FOUR_BITS}
+    missed = set(mechanisms.find_mechanisms(tree, one, TEXTS).left_out)
+    assert missed & headers == (headers if level in {"-O2", "-O3"} else set())
+    assert not missed.intersection(mechanisms.HOT_SOURCES)
+
+
 @pytest.mark.parametrize("hot", ["-O2", "-Oz"])
 @pytest.mark.parametrize("file", [*mechanisms.FILTERED, mechanisms.MLAS_HEADER])
 def test_kernels_for_one_filter_a_channel_are_left_out_where_they_are_missed(
@@ -305,14 +322,14 @@ def test_products_of_few_bits_have_their_kernels_where_a_model_has_them(tree: Jo
 def test_products_of_four_bits_are_upstreams_where_its_kernel_is_another(tree: JobPaths) -> None:
     """Nothing is said of them for models without such products, for x64, or where kernels are compiled for size."""
     job = replace(job_of(), target=TARGETS["linux-arm64"], operator_config="com.microsoft;1;MatMulNBits\n")
-    assert mechanisms.FOUR_BITS in mechanisms.find_mechanisms(tree, job, TEXTS).left_out
+    assert FOUR_BITS in mechanisms.find_mechanisms(tree, job, TEXTS).left_out
     small = replace(job, build_options=replace(job.build_options, hot=job.build_options.cold))
     for other in (small, replace(job, target=job_of().target), replace(job, operator_config=job_of().operator_config)):
-        assert mechanisms.FOUR_BITS not in mechanisms.find_mechanisms(tree, other, TEXTS).left_out
+        assert FOUR_BITS not in mechanisms.find_mechanisms(tree, other, TEXTS).left_out
     for name, words in mechanisms.MULTIPLIED.items():
         (tree.sources / name).parent.mkdir(parents=True, exist_ok=True)
         (tree.sources / name).write_text("\n".join(words).replace(", ", ",\n    "))
-    assert mechanisms.FOUR_BITS not in mechanisms.find_mechanisms(tree, job, TEXTS).left_out
+    assert FOUR_BITS not in mechanisms.find_mechanisms(tree, job, TEXTS).left_out
 
 
 def test_products_that_no_model_has_go_where_they_are_understood(tree: JobPaths) -> None:

@@ -59,6 +59,23 @@ def test_a_model_for_x64_runs_on_arm64_by_kernels_of_our_own(target: str) -> Non
         require_layouts(replace(job, ort_version="1.25.0"), (model,))
 
 
+@pytest.mark.parametrize(
+    ("target", "config", "taken"),
+    [
+        ("linux-arm64", "com.microsoft;1;MatMulNBits\n", ("four_bits.h",)),
+        ("linux-arm64", "!no_ops_specified_means_all_ops_are_required\n", ("four_bits.h",)),
+        ("linux-arm64", "ai.onnx;13;MatMul\n", ()),
+        ("linux-x64", "com.microsoft;1;MatMulNBits\n", ()),
+    ],
+)
+def test_products_with_weights_of_few_bits_have_a_kernel_of_our_own_on_arm64(
+    target: str, config: str, taken: tuple[str, ...]
+) -> None:
+    """A library without such products does not stop at it, should another version have another header."""
+    job = replace(sample_plan(target).targets[0].job, operator_config=config)
+    assert laid_out_sources(job) == taken
+
+
 def test_kernels_for_one_filter_a_channel_are_there_when_asked_for_but_in_upstreams_own_library() -> None:
     job = replace(sample_plan("linux-arm64").targets[0].job, depthwise=True)
     assert laid_out_sources(job) == ("depthwise_convolutions.h",)

@@ -11,7 +11,7 @@
 #   ORTRIM_HOT_SOURCES  how the paths of hot sources begin, below upstream's own folder
 #   ORTRIM_UNUSED_FUNCTIONS  functions of MLAS for weights of few bits that no model reaches; see few_bits.h
 #   ORTRIM_LEFT_OUT     what of ortrim's own does not fit this version; see compiling/mechanisms.py
-#   ORTRIM_LAID_OUT     ortrim's own sources and headers for the models' convolutions
+#   ORTRIM_LAID_OUT     ortrim's own sources and headers for the models' convolutions and products
 #   ORTRIM_OPERATORS    the names of the models' operators, whatever their domain
 
 set(ORTRIM_SOURCE_FILE [[\.(c|cc|cpp|cxx|m|mm|S|s|asm)$]])
@@ -343,7 +343,9 @@ function(ortrim_apply)
     ortrim_hook(onnxruntime_providers one_row_gru.h core/providers/cpu/rnn/deep_cpu_gru.cc)
     ortrim_hook(onnxruntime_providers largest_byte.h contrib_ops/cpu/quantization/qlinear_softmax.cc)
     ortrim_hook(onnxruntime_mlas one_row.h core/mlas/lib/sgemm.cpp)
-    ortrim_hook(onnxruntime_mlas four_bits.h core/mlas/lib/sqnbitgemm_kernel_neon_int8.cpp)
+    if("four_bits.h" IN_LIST ORTRIM_LAID_OUT)
+      ortrim_hook(onnxruntime_mlas four_bits.h core/mlas/lib/sqnbitgemm_kernel_neon_int8.cpp)
+    endif()
     if("winograd_filters.h" IN_LIST ORTRIM_LAID_OUT)
       ortrim_hook(onnxruntime_providers winograd_filters.h contrib_ops/cpu/nchwc_ops.cc)
     endif()

@@ -4,7 +4,7 @@ import ctypes
 import json
 import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cache
@@ -16,6 +16,7 @@ import pytest
 from native_builds import native_executor
 from ortrim.base.cache import cache_folder
 from ortrim.base.command import run
+from ortrim.base.files import shipped_folder
 from ortrim.base.scripts import packages_folder
 from ortrim.binaries.elf import read_library
 from ortrim.buildspec.build_options import BuildOptions
@@ -402,3 +403,75 @@ def test_without_an_index_the_executor_learns_one(toy: Toy, index: UnitIndex) ->
     assert second.units.compiled == len({*COMMON, GEMM, SGEMM, OPTIONAL})
     assert read_library(second.library).exported == read_library(first.library).exported
     assert second.link_map is not None
+
+
+HOOKED: Final = {
+    "onnxruntime_framework": {
+        "core/framework/allocation_planner.cc": ["same_types.h"],
+        "core/framework/prepacked_weights.cc": ["weights_hash.h"],
+    },
+    "onnxruntime_mlas": {
+        "core/mlas/lib/sgemm.cpp": ["one_row.h"],
+        "core/mlas/lib/sqnbitgemm_kernel_neon_int8.cpp": ["four_bits.h"],
+    },
+    "onnxruntime_providers": {
+        "contrib_ops/cpu/fused_conv.cc": ["direct_convolutions.h"],
+        "contrib_ops/cpu/nchwc_ops.cc": ["winograd_filters.h"],
+        "contrib_ops/cpu/quantization/qlinear_softmax.cc": ["largest_byte.h"],
+        "core/providers/cpu/activation/activations.cc": ["hard_swish.h"],
+        "core/providers/cpu/math/element_wise_ops.cc": ["span_loops.h", "hard_swish.h"],
+        "core/providers/cpu/nn/conv.cc": ["depthwise_convolutions.h", "direct_convolutions.h"],
+        "core/providers/cpu/rnn/deep_cpu_gru.cc": ["one_row_gru.h"],
+        "core/providers/cpu/rnn/lstm_base.cc": ["one_row_lstm.h"],
+    },
+}
+"""Upstream's sources of each library, and the headers of ours that stand ahead of them, in this order."""
+FOR_MODELS: Final = {"depthwise_convolutions.h", "four_bits.h", "hard_swish.h", "winograd_filters.h"}
+FOR_SIZE: Final = {"depthwise_convolutions.h", "same_types.h", "weights_hash.h"}
+
+
+@pytest.mark.needs("g++")
+@pytest.mark.parametrize(
+    ("hot", "laid_out", "left_out", "taken"),
+    [
+        *((hot, FOR_MODELS, (), lambda _: True) for hot in ("-O2", "-O3")),
+        ("-O2", (), (), lambda header: header not in FOR_MODELS),
+        ("-O2", FOR_MODELS, FOR_MODELS, lambda header: header not in FOR_MODELS),
+        ("-Oz", FOR_MODELS, (), lambda header: header in FOR_SIZE),
+    ],
+    ids=["speed", "more speed", "other models", "another version", "size"],
+)
+def test_headers_stand_ahead_of_the_sources_that_they_change(
+    tmp_path: Path, hot: str, laid_out: Collection[str], left_out: Collection[str], taken: Callable[[str], bool]
+) -> None:
+    """Without them a library is upstream's own there, and only slower."""
+    lists = "cmake_minimum_required(VERSION 3.28)\nproject(onnxruntime CXX)\n"
+    for library, sources in HOOKED.items():
+        paths = [tmp_path / "onnxruntime" / name for name in sources]
+        lists += f"add_library({library} STATIC {' '.join(map(str, paths))})\n"
+        for path in paths:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.touch()
+    selection = f"set(ORTRIM_LAID_OUT {' '.join(laid_out)})\nset(ORTRIM_LEFT_OUT {' '.join(left_out)})\n"
+    (tmp_path / "cmake").mkdir()
+    (tmp_path / "cmake" / "CMakeLists.txt").write_text(lists)
+    (tmp_path / "selection.cmake").write_text(selection)
+    (tmp_path / "dependencies.cmake").touch()
+    tools, _ = users_folders()
+    words = (
+        *("-G", "Ninja", f"-DCMAKE_MAKE_PROGRAM={tools}/bin/ninja", "-DCMAKE_CXX_COMPILER=g++"),
+        f"-DCMAKE_PROJECT_onnxruntime_INCLUDE={shipped_folder('cmake')}/units.cmake",
+        *(f"-DORTRIM_{name.upper()}={tmp_path}/{name}.cmake" for name in ("dependencies", "selection")),
+        *("-DORTRIM_COLD=-Oz", f"-DORTRIM_HOT={hot}", "-DCMAKE_EXPORT_COMPILE_COMMANDS=ON"),
+    )
+    done = run((tools / "cmake" / "data" / "bin" / "cmake", "-S", tmp_path / "cmake", "-B", tmp_path / "out", *words))
+    assert done.returncode == 0, done.stderr
+    commands = json.loads((tmp_path / "out" / "compile_commands.json").read_text())
+    ahead = {
+        Path(each["file"]).relative_to(tmp_path / "onnxruntime").as_posix(): re.findall(
+            r"-include (\S+)", each["command"]
+        )
+        for each in commands
+    }
+    hooked = {name: headers for sources in HOOKED.values() for name, headers in sources.items()}
+    assert ahead == {name: list(filter(taken, headers)) for name, headers in hooked.items()}

@@ -1,5 +1,9 @@
 // Multiplies random numbers of 8 bits with random weights of 4 bits as MLAS's kernel is asked to, and compares each product
-// with what float64 has, relative to what was added up. Prints how many were compared, or the first that differs.
+// with what float64 has, relative to what was added up. Prints how many were compared, or the first that differs. Behind each
+// array is a page that nothing may read or write.
+#include <sys/mman.h>
+#include <unistd.h>
+
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -16,9 +20,30 @@ std::mt19937 numbers(20261130);
 constexpr float kUntouched = 7;
 
 template <class Number>
-std::vector<Number> Values(size_t count) {
+struct AtPagesEnd {
+  using value_type = Number;
+  static size_t Room(size_t count) {
+    const size_t page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+    return (count * sizeof(Number) + page - 1) / page * page;
+  }
+  Number* allocate(size_t count) {
+    const size_t room = Room(count), page = Room(1);
+    auto* pages = static_cast<char*>(mmap(nullptr, room + page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+    if (pages == MAP_FAILED || mprotect(pages + room, page, PROT_NONE)) std::abort();
+    return reinterpret_cast<Number*>(pages + room) - count;
+  }
+  void deallocate(Number* values, size_t count) {
+    munmap(reinterpret_cast<char*>(values + count) - Room(count), Room(count) + Room(1));
+  }
+};
+
+template <class Number>
+using Array = std::vector<Number, AtPagesEnd<Number>>;
+
+template <class Number>
+Array<Number> Values(size_t count) {
   std::uniform_real_distribution<float> range(0.01f, 1);
-  std::vector<Number> values(count);
+  Array<Number> values(count);
   for (auto& value : values) {
     if constexpr (sizeof(Number) == 1) value = static_cast<Number>(numbers());
     if constexpr (sizeof(Number) != 1) value = range(numbers);
@@ -29,13 +54,13 @@ std::vector<Number> Values(size_t count) {
 struct Product {
   size_t block = numbers() % 4 ? 32 : 64;
   size_t rows = 1 + (numbers() % 2 ? numbers() % 40 : 0), columns = 1 + numbers() % 19;
-  size_t count = numbers() % 50 ? 1 + numbers() % 11 : 515, stride = columns + numbers() % 3;
+  size_t count = numbers() % 50 ? 1 + numbers() % 11 : rows == 1 ? 8'000 : 515, stride = columns + numbers() % 3;
   size_t row_bytes = count * (sizeof(float) + block), column_points = (count + 1) / 2;
   bool pointed = numbers() % 2, biased = numbers() % 2;
-  std::vector<std::byte> a = Values<std::byte>(rows * row_bytes), b = Values<std::byte>(columns * count * block / 2);
-  std::vector<std::byte> points = Values<std::byte>(columns * column_points);
-  std::vector<float> scales = Values<float>(columns * count), bias = Values<float>(columns);
-  std::vector<float> own = Values<float>(rows * count), output = std::vector<float>(rows * stride, kUntouched);
+  Array<std::byte> a = Values<std::byte>(rows * row_bytes), b = Values<std::byte>(columns * count * block / 2);
+  Array<std::byte> points = Values<std::byte>(columns * column_points);
+  Array<float> scales = Values<float>(columns * count), bias = Values<float>(columns);
+  Array<float> own = Values<float>(rows * count), output = Array<float>(rows * stride, kUntouched);
 
   Product() {
     for (size_t i = 0; i < own.size(); i++) std::memcpy(&a[i * (sizeof(float) + block)], &own[i], sizeof(float));

@@ -147,7 +147,7 @@ QUICKER: Final = re.compile(
     r"GemmFloatKernel|ComputeExpF32Kernel|ComputeSumExpF32Kernel|ReduceMaximumF32Kernel|QuantizeLinear[SU]8Kernel"
     r"|Gem[mv][SU]8[SU]8(?:Kernel|Dispatch)|ConvSymU8S8Dispatch|(?:Gelu)?ErfKernelRoutine|SiluKernelRoutine"
 )
-"""The entries whose kernels were measured to be quicker than those of a minimal build."""
+"""The entries whose kernels were measured to be quicker than a minimal build's; GELU's and SiLU's: never."""
 OF_FEW_BITS: Final = re.compile("S?QNBitGemmDispatch")
 """The entry, as 1.21 and 1.20 call it, for products with weights of 4 bits and their like."""
 NCHWC: Final = re.compile(r"Conv\w+FloatKernel|PoolFloatKernel\[\w+\]|NchwcBlockSize")

@@ -304,7 +304,7 @@ def test_entries_are_filled_as_upstream_fills_them() -> None:
 
 @pytest.mark.parametrize("entry", ["ErfKernelRoutine", "GeluErfKernelRoutine", "SiluKernelRoutine"])
 def test_activations_have_the_kernels_of_later_versions(entry: str) -> None:
-    """Without them a quantized transformer took 1.2 of the time of main of August 2026."""
+    """A quantized transformer took 1.14 of the time of the wheel of 1.30.0 without Erf's, 1.10 with it."""
     wide = CONSTRUCTOR.replace("= FloatAvx512F;", f"= FloatAvx512F; this->{entry} = ErfAvx512F;")
     quicker = mechanisms.avx512_assignments(TEXTS | {"platform.cpp": wide, "erf.cpp": "void ErfAvx512F() {"})[0]
     assert assigned(quicker)["UseAvx512F"] == {"GemmFloatKernel": "FloatAvx512F", entry: "ErfAvx512F"}

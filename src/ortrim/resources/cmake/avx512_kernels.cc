@@ -1,7 +1,7 @@
 // Puts kernels for AVX-512, and for AVX2 with VNNI on signed numbers, into MLAS's table of the processor, as a full
-// build's platform.cpp does; a minimal build's goes no further than AVX2. Only kernels that were measured to be quicker:
-// of integers, float32 GEMM, exponentials and maxima; compiling/mechanisms.py reads which these are. Convolutions in blocks of channels stay as they are, and
-// with them the blocks' size, which a model may be laid out for.
+// build's platform.cpp does; a minimal build's goes no further than AVX2. Only kernels of integers, float32 GEMM,
+// exponentials, maxima, Erf, GELU and SiLU; compiling/mechanisms.py reads which these are. Convolutions in blocks of
+// channels stay as they are, and with them the blocks' size, which a model may be laid out for.
 #include <cpuid.h>
 
 #include "mlasi.h"

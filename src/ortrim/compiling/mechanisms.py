@@ -195,10 +195,8 @@ MAKERS: Final = frozenset({"MakeString", "MakeStringWithClassicLocale"})
 """The functions of upstream's `make_string.h`, which ours takes the place of."""
 WEIGHTS: Final = "auto fbs_initializers = fbs_graph.initializers();"
 """The one place where the weights of a model in ORT format are read; see `refuse_sparse.h`."""
-SOFTMAX: Final = f"{CORE}/contrib_ops/cpu/quantization/qlinear_softmax.cc"
 PROTOBUF: Final = "*/src/google/protobuf/**/*.cc"
 REFUSE_SPARSE: Final = "refuse_sparse.h"
-LARGEST_BYTE: Final = "largest_byte.h"
 DIRECT: Final = "direct_convolutions.h"
 MLAS_HEADER: Final = f"{CORE}/core/mlas/inc/mlas.h"
 CONVOLVED: Final = re.compile(
@@ -274,6 +272,35 @@ SWISHED: Final = {
     ),
 }
 """The two functions that `hard_swish.h` takes the place of."""
+ROWS: Final[Mapping[str, Mapping[str, tuple[str, ...]]]] = {
+    "byte_softmax.h": {
+        f"{CORE}/contrib_ops/cpu/quantization/qlinear_softmax.h": (
+            *("class QLinearSoftmax final : public OpKernel {", "using EXP_OUT_DTYPE = float;"),
+        ),
+        f"{CORE}/contrib_ops/cpu/quantization/qlinear_softmax.cc": (
+            *(": OpKernel(info) {", "uint8_t index = static_cast<uint8_t>(is_signed ? i - 128 : i);"),
+            "shifted_lookuptable = lookup_table + 255 - xmax;",
+            "QlinearSoftmaxCPU<T>(N, D, input.Data<T>(), output.MutableData<T>(), lookup_table.data(), Y_scale, Y_zp,",
+        ),
+    },
+    "layer_norm_rows.h": {
+        f"{CORE}/core/providers/cpu/nn/layer_norm_impl.cc": (
+            "const int64_t broadcast_param, const float* scale_float_ptr, const float* bias_float_ptr, float epsilon,",
+            "bool simplified, T* Y_data, U* mean_data, U* inv_std_dev_data, AllocatorPtr alloc) {",
+            "LAYER_NORM_SCALE_BIAS_OFFSET(broadcast_param, task_idx, norm_size);",
+            "ComputeJob(X_data, scale_data, bias_data, task_idx, params.norm_size, params.broadcast_param,",
+            "epsilon, simplified, Y_data, mean_data, inv_std_dev_data, alloc);",
+        ),
+    },
+    "skip_layer_norm_rows.h": {
+        f"{CORE}/contrib_ops/cpu/skip_layer_norm.cc": (
+            "ptrdiff_t task_idx, int hidden_size, int64_t skip_size, float epsilon, bool simplified, T* output_data,",
+            "ComputeJob(input_data, skip_data, gamma_data, beta_data, bias_data, task_idx, hidden_size, skip_size,",
+            "epsilon_, simplified, output_data, skip_input_bias_add_output_data);",
+        ),
+    },
+}
+"""For each header that computes rows of values, the function that it takes the place of, and what it reads of it."""
 KEPT_BLOCKS: Final = "kept_blocks.cc"
 ROOM_ARENA: Final = "room_arena.h"
 ARENA: Final = {
@@ -338,7 +365,9 @@ COSTS: Final = {
     dead_kernels.AVX512_KERNELS: "MLAS's choice of AVX-512 is not found; "
     "where there is AVX-512, int8 and float32 GEMM are slower",
     REFUSE_SPARSE: "graph.cc reads a model's weights in another way; sparse tensors stay in the library",
-    LARGEST_BYTE: "QLinearSoftmax's source is not found; it may take an eighth longer",
+    "byte_softmax.h": "QLinearSoftmax is of another form; it takes three times the instructions",
+    "layer_norm_rows.h": "LayerNormalization is of another form; it takes several times the instructions",
+    "skip_layer_norm_rows.h": "SkipLayerNormalization is of another form; it takes several times the instructions",
     DIRECT: "conv.cc calls MLAS in another way; convolutions of few positions are slower",
     DEPTHWISE: "conv.cc calls MLAS in another way; depthwise convolutions are slower",
     ONE_ROW: "MLAS calls its kernels in another way; products of one row take up to three times the instructions",
@@ -452,8 +481,7 @@ def _missing_hot(paths: JobPaths, job: BuildJob) -> Iterator[str]:
         yield from (name for name in HOT_SOURCES if not any(core.glob(f"{name}*")))
     if job.build_options.hot not in FOR_SPEED:
         return
-    if not (paths.sources / SOFTMAX).is_file():
-        yield LARGEST_BYTE
+    yield from (name for name, words in ROWS.items() if not _has_words(paths, words))
     if not direct:
         yield DIRECT
     product = _has_words(paths, PRODUCT)

@@ -61,14 +61,13 @@ TEXTS: Final = {
 WHOLE: Final = {
     f"{CORE}/core/graph/graph.cc": mechanisms.WEIGHTS,
     f"{CORE}/core/providers/cpu/nn/lstm.cc": "ONNX_CPU_OPERATOR_KERNEL(LSTM, 7, float, LSTM);\n",
-    mechanisms.SOFTMAX: "std::max_element(first, last)",
     mechanisms.MLAS_HEADER: "MlasConv(\n    const MLAS_CONV_PARAMETERS* Parameters,\n    const float* Input,\n"
     "    const float* Filter,\n    const float* Bias,\n    float* WorkingBuffer,\n    float* Output,\n"
     "    MLAS_THREADPOOL* ThreadPool\n    );\n",
     **{
         name: "\n".join(words)
         for wanted in (
-            *(mechanisms.ARENA, *mechanisms.LOADING.values()),
+            *(mechanisms.ARENA, *mechanisms.LOADING.values(), *mechanisms.ROWS.values()),
             *(mechanisms.ARENA, mechanisms.PRODUCT, mechanisms.LSTM, mechanisms.GRU),
             *(mechanisms.TILED, mechanisms.FILTERED, mechanisms.SWISHED),
         )
@@ -132,7 +131,6 @@ def test_a_tree_that_has_everything_loses_nothing(tree: JobPaths) -> None:
     [
         ([f"{CORE}/core/graph/graph.cc"], mechanisms.REFUSE_SPARSE),
         ([f"{CORE}/core/providers/cpu/nn/lstm.cc"], mechanisms.HOT_OPERATORS),
-        ([mechanisms.SOFTMAX], mechanisms.LARGEST_BYTE),
         *(([name], mechanisms.DIRECT) for name in sorted(mechanisms.FILTERED)),
         ([mechanisms.MLAS_HEADER], mechanisms.DIRECT),
         (["protobuf/src/google/protobuf/io/coded_stream.cc"], mechanisms.MESSAGES),
@@ -142,7 +140,7 @@ def test_a_tree_that_has_everything_loses_nothing(tree: JobPaths) -> None:
         ([f"{mechanisms.COMMON}/logging/macros.h"], mechanisms.ERRORS),
         ([f"{CORE}/core/framework/sequential_executor.cc"], "core/framework/sequential_executor"),
         *(([name], mechanisms.ROOM_ARENA) for name in mechanisms.ARENA),
-        *(([name], header) for header, words in mechanisms.LOADING.items() for name in words),
+        *(([name], header) for header, words in {**mechanisms.LOADING, **mechanisms.ROWS}.items() for name in words),
         *(([name], mechanisms.ONE_ROW_LSTM) for name in sorted(mechanisms.LSTM.keys() - mechanisms.ADDED)),
         *(([name], mechanisms.ONE_ROW_GRU) for name in sorted(mechanisms.GRU.keys() - mechanisms.ADDED)),
         ([mechanisms.UPSTREAM], mechanisms.KEPT_BLOCKS),
@@ -151,7 +149,7 @@ def test_a_tree_that_has_everything_loses_nothing(tree: JobPaths) -> None:
 def test_what_does_not_fit_a_tree_is_left_out_of_it(tree: JobPaths, files: list[str], name: str) -> None:
     for file in files:
         (tree.sources / file).write_text("void other();\n")
-    if name not in {mechanisms.LARGEST_BYTE, mechanisms.MESSAGES, "core/framework/sequential_executor"}:
+    if name not in {mechanisms.MESSAGES, "core/framework/sequential_executor"}:
         assert left_out(tree) == (name,)
     for file in files:
         (tree.sources / file).unlink()
@@ -228,7 +226,7 @@ def test_what_one_level_compiles_is_looked_for_where_its_headers_are_included(
     operators = "ai.onnx;13;HardSigmoid,Mul\ncom.microsoft;1;MatMulNBits\ncom.microsoft.nchwc;1;Conv\n"
     job = replace(job_of(), target=TARGETS["linux-arm64"], nchwc_block_size=8, tiled=True, operator_config=operators)
     one = replace(job, build_options=replace(job.build_options, hot=level, cold=level))
-    headers = {mechanisms.LARGEST_BYTE, mechanisms.DIRECT, mechanisms.ONE_ROW, mechanisms.ONE_ROW_LSTM}
+    headers = {*mechanisms.ROWS, mechanisms.DIRECT, mechanisms.ONE_ROW, mechanisms.ONE_ROW_LSTM}
     headers |= {mechanisms.ONE_ROW_GRU, WINOGRAD, HARD_SWISH, FOUR_BITS}
     missed = set(mechanisms.find_mechanisms(tree, one, TEXTS).left_out)
     assert missed & headers == (headers if level in {"-O2", "-O3"} else set())

@@ -343,6 +343,24 @@ def test_marked_sources_are_compiled_with_the_header(toy: Toy, index: UnitIndex)
         assert marked(selective) == own | {"generated.cc", "logging.cc", "parent.cc"}
 
 
+def test_a_source_that_is_optimised_further_goes_without_the_header(tmp_path: Path) -> None:
+    """Clang refuses a header that was precompiled at another level; the first build of a tree ended there."""
+    with lay_out(tmp_path) as toy:
+        root = tmp_path / "sources" / "onnxruntime"
+        conditioned, lists = "nn/layer_norm_impl.cc", root / "cmake" / "CMakeLists.txt"
+        (root / "onnxruntime/core/providers/cpu/nn").mkdir()
+        (root / "onnxruntime/core/providers/cpu/math/gemm.cc").rename(
+            root / "onnxruntime/core/providers/cpu" / conditioned
+        )
+        lists.write_text(lists.read_text().replace("math/gemm.cc", conditioned))
+        build_options = BuildOptions(precompiled_headers=True, hot="-O2")
+        job = with_arguments(replace(toy.job, build_options=build_options))
+        with replace(toy, job=job).selective(EVERYTHING) as selective:
+            assert selective.compile_all().code == 0, toy.log()
+            assert "add.cc" in marked(selective)
+            assert "layer_norm_impl.cc" not in marked(selective)
+
+
 def test_headers_that_are_written_again_as_they_were_are_the_same(tmp_path: Path) -> None:
     """As ONNX's generator writes them when another interpreter of Python builds on the tree."""
     with lay_out(tmp_path) as toy, toy.selective(EVERYTHING) as selective:

@@ -71,7 +71,8 @@ function(ortrim_mark_sources target)
     get_source_file_property(macros "${path}" TARGET_DIRECTORY ${target} COMPILE_DEFINITIONS)
     string(REGEX REPLACE "NOTFOUND" "" flags "${flags}")
     # A precompiled header would not see what a source defines for its headers, and log_times.h goes before those of logs.
-    if(first MATCHES "define" OR macros OR options MATCHES "log_times\\.h|-U" OR NOT flags MATCHES "${ORTRIM_PRECOMPILED_FLAGS}")
+    if(first MATCHES "define" OR macros OR options MATCHES "log_times\\.h|-U" OR NOT flags MATCHES "${ORTRIM_PRECOMPILED_FLAGS}"
+        OR path MATCHES "${ORTRIM_CONDITIONED_SOURCES}")
       continue()
     endif()
     string(REGEX REPLACE "${ORTRIM_OWN_OPTIONS}" "" options "${options}")

@@ -175,7 +175,7 @@ bool Refused(Case of) {
 Case Next() {
   Case of{};
   of.rows = Between(1, 6), of.size = Between(0, 2) == 0 ? 32 * Between(1, 12) : Between(2, 150);
-  of.simplified = Between(0, 2) == 0, of.has_bias = Between(0, 1) == 0, of.has_more = Between(0, 1) == 0;
+  of.simplified = Between(0, 2) == 0, of.has_bias = !of.simplified && Between(0, 1) == 0, of.has_more = Between(0, 1) == 0;
   of.wants_sums = Between(0, 1) == 0, of.wants_found = Between(0, 1) == 0;
   const float epsilons[] = {1e-5f, 1e-12f, 0.1f}, spreads[] = {1e-3f, 1, 300}, middles[] = {0, 1, 30};
   of.epsilon = epsilons[Between(0, 2)];

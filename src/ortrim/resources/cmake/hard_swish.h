@@ -15,8 +15,9 @@
 
 #if defined(__x86_64__) && defined(__clang__)
 #define ORTRIM_WIDE
-#include <cpuid.h>
 #include <immintrin.h>
+
+#include "widest_vector.h"
 #endif
 
 namespace ortrim {
@@ -94,26 +95,12 @@ struct HardSwish {
 
   void operator()(const float* from, float* to, ptrdiff_t count) const {
 #ifdef ORTRIM_WIDE
-    static const size_t width = Widest();
+    static const int width = WidestVector();  // upstream's CPUIDInfo asks for a leaf of CPUID without naming its part
     if (width == 16) return Sixteen(from, to, count);
     if (width == 8) return Eight(from, to, count);
 #endif
     Four(from, to, count);
   }
-
-#ifdef ORTRIM_WIDE
-  // Floats in the processor's widest vector. Upstream's CPUIDInfo asks for a leaf of CPUID without naming its part.
-  static size_t Widest() {
-    constexpr unsigned kSavedState = 0x18000000, kStateOfAvx = 0x6, kStateOfAvx512 = 0xE6;
-    constexpr unsigned kAvx2 = 0x20, kAvx512F = 0x10000;
-    unsigned a, b, c, d, low, high;
-    if (!__get_cpuid(1, &a, &b, &c, &d) || (c & kSavedState) != kSavedState) return 4;
-    __asm__("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
-    if (!__get_cpuid_count(7, 0, &a, &b, &c, &d)) return 4;
-    if ((low & kStateOfAvx512) == kStateOfAvx512 && (b & kAvx512F) != 0) return 16;
-    return (low & kStateOfAvx) == kStateOfAvx && (b & kAvx2) != 0 ? 8 : 4;
-  }
-#endif
 };
 
 // The input in whose place an operator may write its output, with all else that upstream lets it; -1 for none more.
